@@ -1,0 +1,110 @@
+//! The seam between the controllers and Alibaba Cloud.
+//!
+//! Domain types, the [`CloudProvider`] trait, the [`Action`]s that change something and the
+//! one [`Error`] type. Nothing here knows Kubernetes objects or the wire: no JSON, no
+//! parameter maps. Decorators of the trait ([`dry_run`], [`fence`]) live here too.
+
+pub mod action;
+pub mod dry_run;
+pub mod error;
+pub mod fence;
+pub mod id;
+pub mod instance;
+pub mod load_balancer;
+pub mod route;
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+
+pub use action::{Action, Effect};
+pub use error::{Class, Error};
+pub use id::{
+    AllocationId, InstanceId, LoadBalancerId, NetworkInterfaceId, RegionId, RouteTableId, ServerGroupId, VSwitchId,
+    VpcId, ZoneId,
+};
+pub use instance::{Instance, InstanceStatus, NetworkInterface};
+pub use load_balancer::{
+    AddressType, GroupsView, Listener, ListenerSettings, ListenerStatus, LoadBalancer, LoadBalancerState, Member,
+    MemberKind, Protocol, ServerGroup,
+};
+pub use route::{Route, RouteChange, RouteOutcome, RouteStatus, RouteTable, RouteTableKind};
+
+/// What the cloud offers the controllers. Every method is one question or one change; paging,
+/// batching to the API's limits, signing, retries and throttling happen behind it.
+pub trait CloudProvider: Instances + Routes + LoadBalancers {}
+
+impl<T: Instances + Routes + LoadBalancers + ?Sized> CloudProvider for T {}
+
+/// ECS instances and their network interfaces.
+#[async_trait]
+pub trait Instances: Send + Sync {
+    /// The instances with these ids in `region`, in any order. An id that the cloud does not
+    /// know is simply not in the answer, so an empty answer to a full question proves little:
+    /// see the node controller's deletion rule. At most ⌈n/100⌉ calls (ECS `DescribeInstances`).
+    async fn instances(&self, region: &RegionId, ids: &[InstanceId]) -> Result<Vec<Instance>, Error>;
+
+    /// The instances of the cluster's VPC that have one of these primary private addresses
+    /// (ECS `DescribeInstances` with `PrivateIpAddresses`).
+    async fn instances_by_address(&self, addresses: &[IpAddr]) -> Result<Vec<Instance>, Error>;
+
+    /// The network interfaces with these ids in `region` (ECS `DescribeNetworkInterfaces`).
+    async fn network_interfaces(
+        &self,
+        region: &RegionId,
+        ids: &[NetworkInterfaceId],
+    ) -> Result<Vec<NetworkInterface>, Error>;
+
+    /// The network interfaces in the cluster's VPC that hold one of these addresses, of either
+    /// family (ECS `DescribeNetworkInterfaces`, 100 addresses a call).
+    async fn network_interfaces_by_address(&self, addresses: &[IpAddr]) -> Result<Vec<NetworkInterface>, Error>;
+
+    /// Lets an interface forward packets that are neither from nor for its own addresses, which
+    /// pod routes need (ECS `ModifyNetworkInterfaceAttribute`, `SourceDestCheck=false`).
+    async fn disable_source_destination_check(&self, region: &RegionId, id: &NetworkInterfaceId) -> Result<(), Error>;
+}
+
+/// VPC route tables and their entries.
+#[async_trait]
+pub trait Routes: Send + Sync {
+    /// The route tables of the cluster's VPC (VPC `DescribeRouteTableList`, all pages).
+    async fn route_tables(&self) -> Result<Vec<RouteTable>, Error>;
+
+    /// The custom entries of one table, whatever they point at (VPC `DescribeRouteEntryList`,
+    /// all pages).
+    async fn routes(&self, table: &RouteTableId) -> Result<Vec<Route>, Error>;
+
+    /// Creates entries that point at instances (VPC `CreateRouteEntries`, 50 a call). The call as
+    /// a whole may fail, or some entries of it: the answer has one outcome an entry, in order.
+    async fn create_routes(&self, table: &RouteTableId, routes: &[RouteChange]) -> Result<Vec<RouteOutcome>, Error>;
+
+    /// Deletes entries (VPC `DeleteRouteEntries`, 50 a call). An entry that is gone is a success.
+    async fn delete_routes(&self, table: &RouteTableId, routes: &[RouteChange]) -> Result<Vec<RouteOutcome>, Error>;
+}
+
+/// Classic load balancers (CLB, API name SLB) with their listeners and vserver groups.
+#[async_trait]
+pub trait LoadBalancers: Send + Sync {
+    /// Every load balancer that carries the tag `key=value`, with listeners and the groups that
+    /// those listeners use, but not groups that no listener uses
+    /// ([`GroupsView::Referenced`]). ⌈N/100⌉ + ⌈L/100⌉ + V calls.
+    async fn inventory(&self, tag_key: &str, tag_value: &str) -> Result<Vec<LoadBalancerState>, Error>;
+
+    /// The load balancers with this tag, without listeners and groups (one call for up to 100).
+    async fn find_by_tag(&self, tag_key: &str, tag_value: &str) -> Result<Vec<LoadBalancer>, Error>;
+
+    /// The load balancers with exactly this name, without listeners and groups.
+    async fn find_by_name(&self, name: &str) -> Result<Vec<LoadBalancer>, Error>;
+
+    /// One load balancer in depth: attributes, all listeners, all groups with members
+    /// ([`GroupsView::Complete`]). `None` if the cloud says that it does not exist.
+    async fn observe(&self, id: &LoadBalancerId) -> Result<Option<LoadBalancerState>, Error>;
+
+    /// All vserver groups of a load balancer with their members (SLB `DescribeVServerGroups` and
+    /// one `DescribeVServerGroupAttribute` a group).
+    async fn server_groups(&self, id: &LoadBalancerId) -> Result<Vec<ServerGroup>, Error>;
+
+    /// Carries out one change and tells what came of it. A change whose answer was lost ends in an
+    /// error with [`Class::Unknown`]: look again before repeating it.
+    async fn execute(&self, action: &Action) -> Result<Effect, Error>;
+}

@@ -1,0 +1,177 @@
+//! Classic load balancers (CLB) as the service controller needs them: the load balancer, its
+//! listeners, its vserver groups and their members.
+//!
+//! Settings come in pairs: what a Service asks for (`Option`: `None` leaves the cloud's value
+//! alone) and what was observed (`Option`: `None` means not known).
+
+use std::{collections::BTreeMap, fmt, net::IpAddr};
+
+use super::{LoadBalancerId, ServerGroupId, VSwitchId, VpcId};
+
+/// A classic load balancer without its listeners and groups (SLB `DescribeLoadBalancers`,
+/// `DescribeLoadBalancerAttribute`, and the answer of `CreateLoadBalancer`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadBalancer {
+    pub id: LoadBalancerId,
+    pub name: String,
+    /// The address clients connect to, of either family, as the cloud writes it.
+    pub address: String,
+    pub address_type: AddressType,
+    pub vpc: Option<VpcId>,
+    pub vswitch: Option<VSwitchId>,
+    /// `PayBySpec` or `PayByCLCU`; `None` if the cloud did not say.
+    pub instance_charge_type: Option<String>,
+    /// Such as `slb.s1.small`; only with `PayBySpec`.
+    pub spec: Option<String>,
+    /// `paybytraffic` or `paybybandwidth`; only with an internet address.
+    pub internet_charge_type: Option<String>,
+    /// Peak bandwidth in Mbit/s.
+    pub bandwidth: Option<u32>,
+    pub delete_protection: Option<bool>,
+    /// `ConsoleProtection` or `NonProtection`.
+    pub modification_protection: Option<String>,
+    pub ip_version: Option<String>,
+    pub master_zone: Option<String>,
+    pub slave_zone: Option<String>,
+    pub resource_group: Option<String>,
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Where a load balancer's address is reachable from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressType {
+    Internet,
+    Intranet,
+}
+
+/// A load balancer with what hangs on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadBalancerState {
+    pub load_balancer: LoadBalancer,
+    pub listeners: Vec<Listener>,
+    pub groups: Vec<ServerGroup>,
+    pub groups_view: GroupsView,
+}
+
+/// How much of a load balancer's groups a state shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupsView {
+    /// Only those that a listener uses; more may exist.
+    Referenced,
+    /// All of them.
+    Complete,
+}
+
+/// A listener's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    Http,
+    Https,
+}
+
+/// A listener (SLB `DescribeLoadBalancerListeners`). A port and a protocol identify it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    pub port: u16,
+    pub protocol: Protocol,
+    pub status: ListenerStatus,
+    pub description: String,
+    pub group: Option<ServerGroupId>,
+    pub settings: ListenerSettings,
+}
+
+/// `Status` of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerStatus {
+    Running,
+    Stopped,
+    /// `starting`, `configuring` or `stopping`.
+    Changing,
+}
+
+/// What can be set on a listener. In a wish `None` leaves the cloud's value alone; in an
+/// observation it means that the value is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerSettings {
+    /// `wrr`, `wlc`, `rr`, `sch`, `tch`, `qch`.
+    pub scheduler: Option<String>,
+    /// Mbit/s; -1 is unlimited.
+    pub bandwidth: Option<i32>,
+}
+
+/// A vserver group with its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerGroup {
+    pub id: ServerGroupId,
+    pub name: String,
+    pub members: Vec<Member>,
+}
+
+/// A member of a group. Everything but weight and description identifies it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    pub kind: MemberKind,
+    /// The instance or network interface.
+    pub server: String,
+    /// The address on the interface; `None` for instances.
+    pub address: Option<IpAddr>,
+    pub port: u16,
+    /// 0 to 100.
+    pub weight: u8,
+    pub description: String,
+}
+
+/// What a member is (`Type` of a backend server).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemberKind {
+    Ecs,
+    Eni,
+    Eci,
+}
+
+// === impl AddressType ===
+
+impl AddressType {
+    /// `internet` or `intranet`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Internet => "internet",
+            Self::Intranet => "intranet",
+        }
+    }
+}
+
+// === impl Protocol ===
+
+impl Protocol {
+    /// The lower-case word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+// === impl MemberKind ===
+
+impl MemberKind {
+    /// The lower-case word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ecs => "ecs",
+            Self::Eni => "eni",
+            Self::Eci => "eci",
+        }
+    }
+}

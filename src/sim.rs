@@ -1,0 +1,2 @@
+pub mod cloud;
+pub mod kube;
