@@ -1,0 +1,50 @@
+# The commands a person needs. `make` alone lists them.
+
+BINARY := alibaba-cloud-controller-manager
+# The oldest compiler that builds this package stands in Cargo.toml, and only there.
+RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+# Further words for the demo, such as `make demo ARGS=--exit`.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint build prerequisites
+
+help: ## Lists these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: prerequisites ## Plays the main job against a simulated cloud and cluster, then stays up until Ctrl-C
+	@cargo build --locked
+	@cargo run --quiet --locked -- demo $(ARGS)
+
+test: prerequisites ## Runs all tests
+	cargo test --locked --no-fail-fast
+
+bench: build ## Measures speed and size
+	@printf 'stripped release binary: %s bytes\n' "$$(wc -c < target/release/$(BINARY) | tr -d ' ')"
+	cargo bench --locked
+
+lint: prerequisites ## Checks formatting, and code with and without the simulators; warnings are errors
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --no-default-features --lib --bins -- -D warnings
+
+build: prerequisites ## Builds the release binary, without the simulators, as the image has it
+	cargo build --release --locked --no-default-features
+
+# Says what is missing and how to get it, rather than failing halfway through a build.
+prerequisites:
+	@missing=0; \
+	for tool in cargo rustc; do \
+		command -v $$tool >/dev/null 2>&1 && continue; \
+		echo "missing: $$tool. Install Rust $(RUST_VERSION) or newer with rustup (https://rustup.rs)." >&2; missing=1; \
+	done; \
+	command -v cc >/dev/null 2>&1 || { \
+		echo "missing: cc. Install a C compiler (Debian, Ubuntu: build-essential; Alibaba Cloud Linux, Fedora: gcc;" \
+			"macOS: xcode-select --install)." >&2; missing=1; }; \
+	if [ $$missing = 0 ]; then \
+		rustc --version | awk -v need=$(RUST_VERSION) '{ split($$2, have, "."); split(need, want, "."); \
+			exit !(have[1] > want[1] || have[1] == want[1] && have[2] + 0 >= want[2] + 0) }' || { \
+		echo "too old: $$(rustc --version). This package needs Rust $(RUST_VERSION) or newer: rustup update stable." >&2; \
+		missing=1; }; \
+	fi; \
+	exit $$missing
