@@ -1,1 +1,233 @@
-//! config
+//! Flags, environment and cloud-config file become one valid, typed [`Config`].
+//!
+//! This is the only room that reads the environment and the only one that knows a flag, a key
+//! or a variable by name. Everything is checked here, before anything is opened or called, and
+//! all that is wrong is reported together: behind this door no value needs checking again. It
+//! may not know how the parts use what they are given.
+
+pub mod address;
+pub mod build_info;
+#[allow(dead_code, reason = "read once the flags are")]
+pub mod controllers;
+pub mod environment;
+#[allow(dead_code, reason = "read once the flags are")]
+pub mod gates;
+#[allow(dead_code, reason = "read once the flags are")]
+mod go_duration;
+#[allow(dead_code, reason = "read once the flags are")]
+mod problems;
+#[allow(dead_code, reason = "read once the flags are")]
+mod value;
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use crate::cloud::{RegionId, RouteTableId, VSwitchId, VpcId, ZoneId};
+
+pub use address::BindAddress;
+pub use controllers::Controller;
+pub use environment::Environment;
+pub use gates::FeatureGates;
+
+/// What the daemon is to do. Valid by construction when it comes from the command line.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The controllers to start; never empty.
+    pub controllers: BTreeSet<Controller>,
+    pub cloud: Cloud,
+    pub credentials: Credentials,
+    pub service: Service,
+    pub node: Node,
+    pub route: Route,
+    pub leader: Leader,
+    pub serving: Serving,
+    pub kubernetes: Kubernetes,
+    pub logging: Logging,
+    pub feature_gates: FeatureGates,
+    /// Look, plan and log, but change nothing, neither in the cloud nor in the cluster.
+    pub dry_run: bool,
+    /// What was accepted although it does nothing or looks wrong: one sentence each, to be
+    /// logged once at start.
+    pub warnings: Vec<String>,
+}
+
+/// Where the cluster lives and how the cloud's API is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cloud {
+    /// `None`: ask the metadata server.
+    pub region: Option<RegionId>,
+    /// `None`: ask the metadata server.
+    pub vpc: Option<VpcId>,
+    /// `None`: ask the metadata server.
+    pub zone: Option<ZoneId>,
+    /// The first one is the default for new internal load balancers; a zone picks another.
+    /// Empty: ask the metadata server.
+    pub vswitches: Vec<(Option<ZoneId>, VSwitchId)>,
+    /// Tag value of everything this cluster owns, and part of the user agent.
+    pub cluster_id: String,
+    /// The resource group for new load balancers.
+    pub resource_group: Option<String>,
+    pub network: Network,
+    pub scheme: Scheme,
+    pub endpoints: Endpoints,
+    /// Ask the metadata server with a token (IMDSv2).
+    pub metadata_token: bool,
+}
+
+/// Which family of API endpoints to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Endpoints inside the VPC, such as `slb-vpc.cn-hangzhou.aliyuncs.com`.
+    Vpc,
+    /// Endpoints on the internet.
+    Public,
+}
+
+/// How the cloud's API is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Https,
+    Http,
+}
+
+/// Endpoints that replace the ones worked out from region and network: `host` or `host:port`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    pub ecs: Option<String>,
+    pub vpc: Option<String>,
+    pub slb: Option<String>,
+    pub nlb: Option<String>,
+    pub sts: Option<String>,
+    /// Base URL of the metadata server without a trailing slash; `None` is
+    /// `http://100.100.100.200`.
+    pub metadata: Option<String>,
+}
+
+/// Where the credentials for the cloud's API come from, chosen once at start.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// `accessKeyID` and `accessKeySecret` of the cloud-config file, decoded.
+    File(AccessKey),
+    /// `ACCESS_KEY_ID`, `ACCESS_KEY_SECRET` and, for a temporary key, `SECURITY_TOKEN`.
+    Environment(AccessKey),
+    /// The RAM role of the instance, through the metadata server.
+    RamRole,
+}
+
+/// A key pair for the cloud's API.
+#[derive(Clone, Debug)]
+pub struct AccessKey {
+    pub id: SecretString,
+    pub secret: SecretString,
+    /// Only with a temporary (STS) key.
+    pub token: Option<SecretString>,
+}
+
+/// Settings of the service controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Services worked on side by side, at least 1.
+    pub workers: usize,
+    /// What a Service without the backend-type annotation gets.
+    pub backend_type: BackendType,
+    /// Refuse Services that ask for a classic load balancer on the internet.
+    pub disable_public_slb: bool,
+    /// Members changed in one call, 1..=40 (the API may allow fewer).
+    pub server_group_batch: usize,
+}
+
+/// What stands behind a load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendType {
+    /// Instances, reached at the Service's node ports.
+    Ecs,
+    /// The pods' own network interfaces.
+    Eni,
+}
+
+/// Settings of the node controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Nodes initialised together, 1..=100.
+    pub batch_size: usize,
+    /// Batches worked on side by side, at least 1.
+    pub workers: usize,
+    /// How long to wait for more nodes after the first one of a batch.
+    pub aggregation_wait: Duration,
+    /// How often nodes that are not ready are looked up in the cloud (shut down or gone).
+    pub monitor_period: Duration,
+    /// How often addresses and labels are refreshed.
+    pub status_update_period: Duration,
+    /// Leave the source/destination check of new nodes' network interfaces on.
+    pub skip_source_dest_check: bool,
+}
+
+/// Settings of the route controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Whether pod routes are wanted at all; also decides whether a new node starts out with
+    /// the condition `NetworkUnavailable=True`.
+    pub configure: bool,
+    /// The pods' networks: none when `configure` is off, else one, or one of each family.
+    pub cluster_cidrs: Vec<IpNet>,
+    /// Time between two full passes, at least a minute.
+    pub period: Duration,
+    /// Routes changed in one call, 1..=50.
+    pub batch_size: usize,
+    /// How long to wait for more nodes after the first change.
+    pub aggregation_wait: Duration,
+    /// The tables to keep. Empty: find the VPC's table.
+    pub tables: Vec<RouteTableId>,
+}
+
+/// Leader election on a Lease, with client-go's meaning of the three times:
+/// `lease_duration > renew_deadline > 1.2 × retry_period`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Without election the process acts as if it always led.
+    pub elect: bool,
+    pub lease_duration: Duration,
+    pub renew_deadline: Duration,
+    pub retry_period: Duration,
+    pub namespace: String,
+    pub name: String,
+    /// The machine's name, first half of the identity `<hostname>_<uuid>`.
+    pub hostname: String,
+}
+
+/// Plain HTTP servers; `None` is off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// `/healthz`, `/livez`, `/readyz`.
+    pub health: Option<BindAddress>,
+    /// `/metrics`.
+    pub metrics: Option<BindAddress>,
+}
+
+/// How the cluster's API server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kubernetes {
+    /// From `--kubeconfig`, else from `KUBECONFIG`; `None`: the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// Requests a second, above 0.
+    pub qps: f64,
+    /// Requests that may go at once, at least 1.
+    pub burst: u32,
+}
+
+/// What the log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logging {
+    pub format: LogFormat,
+    /// klog's `--v`: 0 is for operators, 4 and up for debugging.
+    pub verbosity: u8,
+}
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
