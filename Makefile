@@ -5,9 +5,12 @@ BINARY := alibaba-cloud-controller-manager
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 # Further words for the demo, such as `make demo ARGS=--exit`.
 ARGS ?=
+# What `make image` builds, and with what.
+IMAGE ?= $(BINARY):$(shell sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml)
+DOCKER ?= docker
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint build prerequisites
+.PHONY: help demo test bench lint build image prerequisites
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +33,11 @@ lint: prerequisites ## Checks formatting, and code with and without the simulato
 
 build: prerequisites ## Builds the release binary, without the simulators, as the image has it
 	cargo build --release --locked --no-default-features
+
+image: ## Builds the container image; IMAGE=name:tag names it
+	$(DOCKER) build --file deploy/Dockerfile --tag $(IMAGE) \
+		--build-arg CCM_COMMIT="$$(git rev-parse --short=12 HEAD)" \
+		--build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" .
 
 # Says what is missing and how to get it, rather than failing halfway through a build.
 prerequisites:
