@@ -1,1 +1,14 @@
-//! kubernetes
+//! The cluster side: informers, patches, events, provider ids and conditions.
+//!
+//! Knows Kubernetes and nothing of the cloud.
+
+pub mod cache;
+pub mod client;
+pub mod condition;
+pub mod deadline;
+pub mod events;
+pub mod failure;
+pub mod fence;
+pub mod limit;
+pub mod patch;
+pub mod provider_id;

@@ -1,0 +1,1 @@
+//! Reconciles nodes; see the module map in the crate's documentation.

@@ -1,0 +1,1 @@
+//! Reconciles routes; see the module map in the crate's documentation.

@@ -1,0 +1,1 @@
+//! Reconciles services; see the module map in the crate's documentation.

@@ -1,0 +1,69 @@
+//! The cluster as this process knows it: one cache of Services, Nodes and EndpointSlices, kept
+//! current by a watch each.
+//!
+//! Controllers read from it and register handlers that turn changes into queue keys. It never
+//! writes, and it knows nothing of what the objects are used for.
+
+mod store;
+mod trim;
+mod watch;
+
+use k8s_openapi::api::{
+    core::v1::{Node, Service},
+    discovery::v1::EndpointSlice,
+};
+use kube::{Api, Client, runtime::watcher};
+use tokio_util::sync::CancellationToken;
+
+use crate::entropy::Entropy;
+
+pub use store::{Change, Store};
+pub use trim::Trim;
+
+/// EndpointSlices without this label belong to no Service.
+const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+
+/// The informers. Clones share the stores.
+#[derive(Clone, Default)]
+pub struct Cache {
+    pub services: Store<Service>,
+    pub nodes: Store<Node>,
+    /// Only those with the label `kubernetes.io/service-name`.
+    pub slices: Store<EndpointSlice>,
+}
+
+// === impl Cache ===
+
+impl Cache {
+    /// Empty and not synced.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lists and watches until cancelled. A server that is away is waited for, with one log line a
+    /// backoff step and kind.
+    pub async fn run(&self, client: Client, entropy: Entropy, cancel: CancellationToken) {
+        let all = watcher::Config::default();
+        let of_services = watcher::Config::default().labels(SERVICE_NAME_LABEL);
+        tokio::join!(
+            watch::follow(Api::all(client.clone()), all.clone(), &self.nodes, entropy.fork(), &cancel),
+            watch::follow(Api::all(client.clone()), all, &self.services, entropy.fork(), &cancel),
+            watch::follow(Api::all(client), of_services, &self.slices, entropy.fork(), &cancel),
+        );
+    }
+
+    /// Waits until every store holds a complete first list and its handlers have seen it.
+    pub async fn synced(&self) {
+        self.nodes.synced().await;
+        self.services.synced().await;
+        self.slices.synced().await;
+    }
+
+    /// Whether [`Cache::synced`] would return at once.
+    pub fn is_synced(&self) -> bool {
+        self.nodes.is_synced() && self.services.is_synced() && self.slices.is_synced()
+    }
+}
+
+#[cfg(test)]
+mod tests;
