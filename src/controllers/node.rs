@@ -1,1 +1,455 @@
-//! Reconciles nodes; see the module map in the crate's documentation.
+//! Takes new Nodes into service, keeps their addresses and labels true, marks those whose instance
+//! is switched off, and deletes those whose instance is proven to be gone.
+//!
+//! There is one path for all of it. Whatever wakes a node (it joined, kubelet lost or found it, the
+//! sweep came by) puts its name into the queue; names are taken in batches, so that a batch costs one
+//! `DescribeInstances`; then each node goes on by itself, with its own retries.
+//!
+//! What is left alone and why: see [`kind`]. The released controller freed nodes with an exclusion
+//! label of their taint if they happened to join while it ran; here they are left alone always.
+
+pub mod absence;
+pub mod address;
+pub mod apply;
+pub mod desired;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod kind;
+mod metrics;
+pub mod observe;
+pub mod plan;
+mod report;
+pub mod resolve;
+mod wake;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::Node;
+use kube::{Client, ResourceExt};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    absence::{Absences, Missing, Verdict},
+    apply::Writer,
+    desired::desired,
+    kind::{Kind, Machine},
+    metrics::Counters,
+    observe::{Observer, Seen, name_of},
+    plan::{Plan, is_joining, is_ready, plan, plan_blind, plan_release},
+    report::Reports,
+};
+use super::queue::{Priority, Queue};
+use crate::{
+    clock::Clock,
+    cloud::{self, Class, CloudProvider, Instance, RegionId},
+    entropy::Entropy,
+    kubernetes::{
+        cache::{Cache, Change},
+        events::{Recorder, reference_of},
+    },
+    metrics::{Metrics, Nodes},
+};
+
+/// How many Nodes of a batch are written to at a time.
+const WRITES_AT_ONCE: usize = 8;
+/// How soon a node that is not Ready is looked at again, to find that its instance was switched off
+/// or released.
+const UNREADY_PERIOD: Duration = Duration::from_secs(30);
+/// How soon a node is looked at again after the cloud asked for fewer calls. Short, because a batch
+/// costs one call however many wait in it.
+const THROTTLED_WAIT: Duration = Duration::from_secs(4);
+/// A node that never was in service may be younger than the cloud's answers: before this age a
+/// missing instance says nothing.
+const SETTLED_AGE: Duration = Duration::from_secs(5 * 60);
+/// The autoscaler's mark on nodes that it is about to take away.
+const SCALE_IN_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
+
+/// How the node controller works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The cluster's region, for nodes whose name is a bare instance id.
+    pub region: RegionId,
+    /// Pod routes are this program's task (`--configure-cloud-routes`).
+    pub configure_routes: bool,
+    /// IPv6 addresses belong into the status (feature gate `IPv6DualStack`).
+    pub dual_stack: bool,
+    /// Leave interfaces as they are (`--skip-disable-source-dest-check`).
+    pub skip_source_destination_check: bool,
+    /// Nodes a batch, 1 to 100 (`--node-reconcile-batch-size`).
+    pub batch_size: usize,
+    /// How long a batch waits for more nodes (`--node-event-aggregation-wait-seconds`).
+    pub aggregation_wait: Duration,
+    /// Batches at a time (`nodeMaxConcurrentReconciles`).
+    pub workers: usize,
+    /// Time between sweeps over all nodes (`--node-monitor-period`).
+    pub period: Duration,
+    /// Time between the two answers that prove an instance gone.
+    pub absence_confirmation: Duration,
+}
+
+/// The node controller.
+pub struct Controller {
+    options: Options,
+    cache: Cache,
+    queue: Queue<String>,
+    observer: Observer,
+    writer: Writer,
+    recorder: Recorder,
+    clock: Clock,
+    entropy: Entropy,
+    latencies: Nodes,
+    counters: Counters,
+    absences: Mutex<Absences>,
+    reports: Mutex<Reports>,
+    /// Names that something woke, as opposed to those that only come up for another look.
+    woken: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// When a node is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// When something wakes it.
+    Woken,
+    /// After a while, if it is not Ready by then.
+    After(Duration),
+    /// After a while, in any case.
+    Again(Duration),
+    /// With growing delays.
+    Retry,
+}
+
+// === impl Options ===
+
+impl Options {
+    /// The released controller's defaults.
+    pub fn new(region: RegionId) -> Self {
+        Self {
+            region,
+            configure_routes: true,
+            dual_stack: false,
+            skip_source_destination_check: false,
+            batch_size: 100,
+            aggregation_wait: Duration::from_secs(1),
+            workers: 1,
+            period: Duration::from_secs(5 * 60),
+            absence_confirmation: Duration::from_secs(10),
+        }
+    }
+}
+
+// === impl Controller ===
+
+impl Controller {
+    #[expect(clippy::too_many_arguments, reason = "the composition root hands over each part once")]
+    pub fn new(
+        options: Options,
+        cache: Cache,
+        client: Client,
+        cloud: Arc<dyn CloudProvider>,
+        recorder: Recorder,
+        clock: Clock,
+        entropy: Entropy,
+        metrics: &Metrics,
+    ) -> Self {
+        Self {
+            cache,
+            queue: Queue::with_metrics(entropy.fork(), metrics.queue("node")),
+            observer: Observer {
+                cloud: cloud.clone(),
+                region: options.region.clone(),
+                interfaces: !options.skip_source_destination_check,
+            },
+            writer: Writer::new(client, cloud, clock.clone()),
+            recorder,
+            clock,
+            entropy,
+            latencies: metrics.nodes.clone(),
+            counters: metrics.register(Counters::register),
+            absences: Mutex::new(Absences::new(options.absence_confirmation)),
+            reports: Mutex::new(Reports::default()),
+            woken: Arc::default(),
+            options,
+        }
+    }
+
+    /// Works until cancelled; a batch in hand is finished.
+    pub async fn run(self, cancel: CancellationToken) {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            () = self.cache.synced() => {}
+        }
+        let (queue, woken) = (self.queue.clone(), self.woken.clone());
+        self.cache.nodes.on_change(move |Change { old, new }| {
+            let Some(new) = new else {
+                // Known things about the node are dropped when its turn comes.
+                return old.into_iter().for_each(|old| queue.add(name_of(old), Priority::Audit));
+            };
+            if let Some(priority) = wake::wakes(old.map(AsRef::as_ref), new) {
+                woken.lock().insert(name_of(new));
+                queue.add(name_of(new), priority);
+            }
+        });
+        let stop = async {
+            cancel.cancelled().await;
+            self.queue.shut_down();
+        };
+        let workers: stream::FuturesUnordered<_> = (0..self.options.workers.max(1)).map(|_| self.work()).collect();
+        let sweep = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.sweep() => {}
+            }
+        };
+        tokio::join!(stop, workers.for_each(|()| async {}), sweep);
+    }
+
+    async fn sweep(&self) {
+        loop {
+            // Spread, so that many clusters of one account do not sweep at the same time.
+            let spread = self.options.period.mul_f64(self.entropy.fraction() / 10.0);
+            tokio::time::sleep(self.options.period + spread).await;
+            for node in self.cache.nodes.list() {
+                self.woken.lock().insert(name_of(&node));
+                self.queue.add(name_of(&node), Priority::Audit);
+            }
+        }
+    }
+
+    async fn work(&self) {
+        while let Some(names) = self.queue.next_batch(self.options.batch_size, self.options.aggregation_wait).await {
+            let started = Instant::now();
+            self.reconcile(&names).await;
+            self.latencies.observe("reconcile", started.elapsed());
+        }
+    }
+
+    async fn reconcile(&self, names: &[String]) {
+        let mut batch = Vec::new();
+        for name in names {
+            let woken = self.woken.lock().remove(name);
+            match self.cache.nodes.get(None, name) {
+                Some(node) if woken || is_joining(&node) || !is_ready(&node) => match Kind::of(&node) {
+                    Kind::Foreign(why) => {
+                        if is_joining(&node) {
+                            let message = format!("This node is left alone and keeps its taint, because {why}");
+                            self.report(&node, "SyncNodeFailed", &message);
+                        }
+                        self.settle(name, Next::Woken);
+                    }
+                    Kind::Lingjun => {
+                        let next = self.write(&node, None, plan_release).await;
+                        self.settle(name, next);
+                    }
+                    Kind::Ecs(_) | Kind::Unnamed => batch.push(node),
+                },
+                Some(_) => self.settle(name, Next::Woken),
+                None => {
+                    self.absences.lock().clear(name);
+                    self.reports.lock().clear(name);
+                    self.settle(name, Next::Woken);
+                }
+            }
+        }
+        if batch.is_empty() {
+            return;
+        }
+        let all = self.cache.nodes.list();
+        let known = all.iter().filter(|node| Kind::of(node).machine().is_some()).count();
+        let seen = self.observer.observe(&batch, &all).await;
+        self.note_absences(&batch, &seen);
+        stream::iter(&batch)
+            .for_each_concurrent(WRITES_AT_ONCE, |node| {
+                let seen = seen.get(&name_of(node));
+                async move {
+                    let next = self.reconcile_one(node, seen, known).await;
+                    self.settle(&name_of(node), next);
+                }
+            })
+            .await;
+    }
+
+    /// Gives the name back to the queue.
+    fn settle(&self, name: &str, next: Next) {
+        let name = name.to_owned();
+        if next != Next::Retry {
+            self.queue.forget(&name);
+        }
+        match next {
+            Next::Woken => {}
+            Next::After(delay) => self.queue.add_after(name.clone(), Priority::Audit, delay),
+            Next::Again(delay) => {
+                self.woken.lock().insert(name.clone());
+                self.queue.add_after(name.clone(), Priority::Fresh, self.entropy.jitter(delay));
+            }
+            Next::Retry => {
+                self.woken.lock().insert(name.clone());
+                self.queue.retry(&name, Priority::Fresh);
+            }
+        }
+        self.queue.done(&name);
+    }
+
+    fn note_absences(&self, batch: &[Arc<Node>], seen: &BTreeMap<String, Seen>) {
+        let mut absences = self.absences.lock();
+        for node in batch {
+            let name = name_of(node);
+            match seen.get(&name) {
+                Some(Seen::Present { .. }) => absences.clear(&name),
+                Some(Seen::Absent { witnessed, .. }) if self.may_be_gone(node) => {
+                    absences.note(missing(node, &name, *witnessed), Instant::now());
+                }
+                _ => {}
+            }
+        }
+        self.counters.missing.set(u64::try_from(absences.count()).unwrap_or(u64::MAX));
+    }
+
+    /// Not for nodes that may be younger than what the cloud shows.
+    fn may_be_gone(&self, node: &Node) -> bool {
+        let created = node.creation_timestamp().map(|time| self.clock.since(time.0));
+        !is_joining(node) || created.is_some_and(|age| age >= SETTLED_AGE)
+    }
+
+    async fn reconcile_one(&self, node: &Arc<Node>, seen: Option<&Seen>, known: usize) -> Next {
+        match seen {
+            Some(Seen::Present { instance, interface }) => {
+                let (dual_stack, routes) = (self.options.dual_stack, self.options.configure_routes);
+                let plan = |node: &Node| plan(node, &desired(node, instance, dual_stack), interface, routes);
+                self.write(node, Some(instance), plan).await
+            }
+            Some(Seen::Absent { machine, witnessed }) => self.absent(node, machine, *witnessed, known).await,
+            Some(Seen::Unmatched(tried)) => {
+                self.report(node, "SyncNodeFailed", tried);
+                if is_joining(node) { Next::Retry } else { Next::Woken }
+            }
+            Some(Seen::Failed(error)) => self.unanswered(node, error).await,
+            None => Next::Woken,
+        }
+    }
+
+    /// The cloud did not answer: that is no reason to do anything but to ask again.
+    async fn unanswered(&self, node: &Node, error: &cloud::Error) -> Next {
+        if !error.is_retryable() && is_joining(node) {
+            self.report(node, "SyncNodeFailed", &error.stable_text());
+        }
+        let next = self.write(node, None, plan_blind).await;
+        match error.class {
+            _ if is_ready(node) && !is_joining(node) => next,
+            Class::Throttled => Next::Again(error.retry_after.unwrap_or(THROTTLED_WAIT)),
+            _ => Next::Retry,
+        }
+    }
+
+    async fn absent(&self, node: &Arc<Node>, machine: &Machine, witnessed: bool, known: usize) -> Next {
+        let name = name_of(node);
+        if !self.may_be_gone(node) {
+            let id = &machine.instance;
+            let message = format!("The cloud does not show instance {id} in region {} (yet)", machine.region);
+            self.report(node, "SyncNodeFailed", &message);
+            return Next::Retry;
+        }
+        if is_ready(node) {
+            tracing::warn!(node = name, instance = %machine, "the cloud does not show the instance of a node that is Ready");
+            return self.write(node, None, plan_blind).await;
+        }
+        let verdict = self.absences.lock().judge(missing(node, &name, witnessed), known, Instant::now());
+        match verdict {
+            Verdict::LookAgain(wait) => Next::After(wait),
+            Verdict::Unproven => {
+                tracing::debug!(node = name, instance = %machine, "not deleted: the answer shows no other instance either");
+                Next::After(UNREADY_PERIOD)
+            }
+            Verdict::TooMany { missing, known } => {
+                self.counters.withheld.inc();
+                let message = format!(
+                    "Not deleted although the cloud does not show instance {machine}: {missing} of {known} instances are \
+                     missing at once, which rather means that the credentials or the region are wrong; delete the Node \
+                     by hand if it is really gone"
+                );
+                self.report(node, "DeleteNodeFailed", &message);
+                Next::After(UNREADY_PERIOD)
+            }
+            Verdict::Gone => self.delete(node, machine).await,
+        }
+    }
+
+    async fn delete(&self, node: &Arc<Node>, machine: &Machine) -> Next {
+        let name = name_of(node);
+        let current = self.cache.nodes.get(None, &name);
+        if !current.is_some_and(|current| current.uid() == node.uid() && !is_ready(&current)) {
+            return Next::After(UNREADY_PERIOD);
+        }
+        match self.writer.delete(node).await {
+            Ok(()) => {
+                tracing::info!(node = name, instance = %machine, "deleted a node whose instance is gone");
+                self.recorder.normal(&reference_of(node.as_ref()), "DeletedNode", name.clone());
+                self.counters.deleted.inc();
+                self.absences.lock().clear(&name);
+                self.reports.lock().clear(&name);
+                Next::Woken
+            }
+            Err(error) => {
+                self.report(node, "DeleteNodeFailed", &format!("Error deleting node: {error}"));
+                Next::Retry
+            }
+        }
+    }
+
+    async fn write(&self, node: &Node, instance: Option<&Instance>, plan: impl Fn(&Node) -> Plan) -> Next {
+        let name = name_of(node);
+        let problem = plan(node).problem;
+        let applied = match self.writer.apply(node, instance.map(|instance| &instance.region), plan).await {
+            Ok(applied) => applied,
+            Err(apply::Error::Kubernetes(error)) if error.is_not_found() => return Next::Woken,
+            Err(error) => {
+                self.report(node, "SyncNodeFailed", &error.to_string());
+                return Next::Retry;
+            }
+        };
+        if applied.initialized {
+            self.counters.initialized.inc();
+            let message = format!("Initialized node {name} with cloud provider");
+            tracing::info!(node = name, "{message}");
+            self.recorder.normal(&reference_of(node), "InitializedNode", message);
+        } else if applied.wrote {
+            tracing::info!(node = name, "updated node {name}");
+        }
+        match problem {
+            Some(problem) => {
+                self.report(node, "SyncNodeFailed", &problem);
+                if is_joining(node) {
+                    return Next::Retry;
+                }
+            }
+            None => self.reports.lock().clear(&name),
+        }
+        if is_ready(node) { Next::Woken } else { Next::After(UNREADY_PERIOD) }
+    }
+
+    /// Tells the user once, not at every pass.
+    fn report(&self, node: &Node, reason: &str, message: &str) {
+        let name = name_of(node);
+        if self.reports.lock().is_news(&name, message, Instant::now()) {
+            tracing::warn!(node = name, reason, "{message}");
+            self.recorder.warning(&reference_of(node), reason, message);
+        }
+    }
+}
+
+fn missing<'a>(node: &'a Node, name: &'a str, witnessed: bool) -> Missing<'a> {
+    Missing {
+        name,
+        uid: node.metadata.uid.as_deref().unwrap_or_default(),
+        witnessed,
+        expected: plan::has_taint(node, SCALE_IN_TAINT),
+    }
+}

@@ -1,0 +1,241 @@
+//! What the cloud shows of the machines behind a batch of Nodes, in as few calls as it allows:
+//! one `DescribeInstances` a region and 100 nodes, one `DescribeNetworkInterfaces` for those that
+//! are joining, one address lookup for those without provider id.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use k8s_openapi::api::core::v1::Node;
+
+use super::{
+    address,
+    kind::{Kind, Machine},
+    plan::{Interface, is_joining, is_ready},
+    resolve,
+};
+use crate::cloud::{Class, CloudProvider, Error, Instance, InstanceId, NetworkInterfaceId, RegionId};
+
+/// How many other instances of the cluster are asked for along with one that may be gone.
+const WITNESSES: usize = 3;
+
+/// What the cloud shows of the machine behind one Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Present {
+        instance: Box<Instance>,
+        interface: Interface,
+    },
+    /// A complete, successful answer lacks the instance. `witnessed`: it has another of the cluster.
+    Absent {
+        machine: Machine,
+        witnessed: bool,
+    },
+    /// No instance, or no single one, fits a node without provider id. The text tells what was tried.
+    Unmatched(String),
+    /// The question was not answered.
+    Failed(Error),
+}
+
+/// One instance in one answer.
+enum Answer {
+    Present(Box<Instance>),
+    Absent { witnessed: bool },
+    Failed(Error),
+}
+
+/// Asks the cloud on behalf of the node controller.
+pub struct Observer {
+    pub cloud: Arc<dyn CloudProvider>,
+    /// The region of nodes whose name is a bare instance id.
+    pub region: RegionId,
+    /// Look at the interfaces of joining nodes.
+    pub interfaces: bool,
+}
+
+// === impl Observer ===
+
+impl Observer {
+    /// Looks at the machines behind `nodes`, which are ECS or unnamed ones. `all` are the Nodes of
+    /// the cluster, to find witnesses and instances that are taken.
+    pub async fn observe(&self, nodes: &[Arc<Node>], all: &[Arc<Node>]) -> BTreeMap<String, Seen> {
+        let mut machines = BTreeMap::new();
+        let mut searched = Vec::new();
+        for node in nodes {
+            let name = name_of(node);
+            match Kind::of(node) {
+                Kind::Ecs(machine) => _ = machines.insert(name, machine),
+                Kind::Unnamed => match resolve::by_name(&name, &self.region) {
+                    Some(machine) => _ = machines.insert(name, machine),
+                    None => searched.push(node),
+                },
+                Kind::Lingjun | Kind::Foreign(_) => {}
+            }
+        }
+        let mut doubtful = BTreeSet::new();
+        for node in nodes.iter().filter(|node| !is_ready(node)) {
+            doubtful.extend(machines.get(&name_of(node)).map(|machine| machine.region.clone()));
+        }
+        let answers = self.read(&machines, &doubtful, all).await;
+        let mut seen = BTreeMap::new();
+        for node in nodes {
+            let name = name_of(node);
+            let Some(machine) = machines.get(&name) else { continue };
+            match answers.get(machine) {
+                Some(Answer::Present(instance)) => {
+                    let instance = instance.clone();
+                    seen.insert(name, Seen::Present { instance, interface: Interface::Open });
+                }
+                Some(Answer::Absent { .. }) if Kind::of(node) == Kind::Unnamed => searched.push(node),
+                Some(Answer::Absent { witnessed }) => {
+                    seen.insert(name, Seen::Absent { machine: machine.clone(), witnessed: *witnessed });
+                }
+                Some(Answer::Failed(error)) => _ = seen.insert(name, Seen::Failed(error.clone())),
+                None => {}
+            }
+        }
+        self.search(&searched, all, &mut seen).await;
+        if self.interfaces {
+            self.look_at_interfaces(nodes, &mut seen).await;
+        }
+        seen
+    }
+
+    async fn read(
+        &self,
+        machines: &BTreeMap<String, Machine>,
+        doubtful: &BTreeSet<RegionId>,
+        all: &[Arc<Node>],
+    ) -> BTreeMap<Machine, Answer> {
+        let mut regions: BTreeMap<RegionId, BTreeSet<InstanceId>> = BTreeMap::new();
+        for machine in machines.values() {
+            regions.entry(machine.region.clone()).or_default().insert(machine.instance.clone());
+        }
+        let mut answers = BTreeMap::new();
+        for (region, mut ids) in regions {
+            if doubtful.contains(&region) {
+                let others = witnesses(&region, &ids, all);
+                ids.extend(others);
+            }
+            for (id, answer) in self.read_region(&region, ids.into_iter().collect()).await {
+                answers.insert(Machine { region: region.clone(), instance: id }, answer);
+            }
+        }
+        answers
+    }
+
+    /// Reads instances by id. A refused question is asked again in halves, so that one id that the
+    /// cloud does not accept spoils no other node.
+    async fn read_region(&self, region: &RegionId, ids: Vec<InstanceId>) -> Vec<(InstanceId, Answer)> {
+        let mut answers = Vec::with_capacity(ids.len());
+        let mut questions = vec![ids];
+        while let Some(ids) = questions.pop() {
+            match self.cloud.instances(region, &ids).await {
+                Ok(found) => {
+                    let mut found: BTreeMap<_, _> = found
+                        .into_iter()
+                        .filter(|i| ids.contains(&i.id))
+                        .map(|i| (i.id.clone(), Box::new(i)))
+                        .collect();
+                    let witnessed = !found.is_empty();
+                    answers.extend(ids.into_iter().map(|id| {
+                        let answer = found.remove(&id).map_or(Answer::Absent { witnessed }, Answer::Present);
+                        (id, answer)
+                    }));
+                }
+                Err(error) if error.class == Class::Invalid && ids.len() > 1 => {
+                    let (left, right) = ids.split_at(ids.len() / 2);
+                    questions.extend([right.to_vec(), left.to_vec()]);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, region = %region, instances = ids.len(), "cannot read instances");
+                    answers.extend(ids.into_iter().map(|id| (id, Answer::Failed(error.clone()))));
+                }
+            }
+        }
+        answers
+    }
+
+    /// Looks for the instances of nodes without provider id by their addresses.
+    async fn search(&self, nodes: &[&Arc<Node>], all: &[Arc<Node>], seen: &mut BTreeMap<String, Seen>) {
+        if nodes.is_empty() {
+            return;
+        }
+        let addresses: BTreeSet<_> = nodes.iter().flat_map(|node| address::searchable(node)).collect();
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        let candidates =
+            if addresses.is_empty() { Ok(Vec::new()) } else { self.cloud.instances_by_address(&addresses).await };
+        let candidates = match candidates {
+            Ok(candidates) => candidates,
+            Err(error) => {
+                tracing::warn!(%error, nodes = nodes.len(), "cannot look for instances by address");
+                seen.extend(nodes.iter().map(|node| (name_of(node), Seen::Failed(error.clone()))));
+                return;
+            }
+        };
+        let mut taken: BTreeMap<_, _> =
+            all.iter().filter_map(|node| Some((Kind::of(node).machine()?.instance.clone(), name_of(node)))).collect();
+        for node in nodes {
+            let name = name_of(node);
+            let found = match resolve::by_address(node, &candidates, &taken) {
+                Ok(instance) => {
+                    taken.insert(instance.id.clone(), name.clone());
+                    Seen::Present { instance: Box::new(instance), interface: Interface::Open }
+                }
+                Err(tried) => Seen::Unmatched(tried),
+            };
+            seen.insert(name, found);
+        }
+    }
+
+    async fn look_at_interfaces(&self, nodes: &[Arc<Node>], seen: &mut BTreeMap<String, Seen>) {
+        let joining: BTreeSet<String> =
+            nodes.iter().filter(|node| is_joining(node)).map(|node| name_of(node)).collect();
+        let mut wanted: BTreeMap<RegionId, BTreeMap<NetworkInterfaceId, String>> = BTreeMap::new();
+        for (name, seen) in seen.iter() {
+            let Seen::Present { instance, .. } = seen else { continue };
+            let Some(id) = instance.primary_interface.clone().filter(|_| joining.contains(name)) else { continue };
+            wanted.entry(instance.region.clone()).or_default().insert(id, name.clone());
+        }
+        for (region, interfaces) in wanted {
+            let ids: Vec<_> = interfaces.keys().cloned().collect();
+            let found = self.cloud.network_interfaces(&region, &ids).await;
+            if let Err(error) = &found {
+                tracing::warn!(%error, region = %region, interfaces = ids.len(), "cannot read network interfaces");
+            }
+            for (id, name) in interfaces {
+                let state = match &found {
+                    Ok(found) => match found.iter().find(|interface| interface.id == id) {
+                        Some(found) if found.source_destination_check == Some(true) => Interface::Closed(id),
+                        Some(_) => Interface::Open,
+                        None => Interface::Unknown(format!("the cloud does not show network interface {id} yet")),
+                    },
+                    Err(error) => Interface::Unknown(format!(
+                        "Failed to disable source dest check for node: {}",
+                        error.stable_text()
+                    )),
+                };
+                if let Some(Seen::Present { interface, .. }) = seen.get_mut(&name) {
+                    *interface = state;
+                }
+            }
+        }
+    }
+}
+
+/// Instances of the cluster in `region` beside `ids`, those of Ready nodes first.
+fn witnesses(region: &RegionId, ids: &BTreeSet<InstanceId>, all: &[Arc<Node>]) -> Vec<InstanceId> {
+    let mut others: Vec<_> = all
+        .iter()
+        .filter_map(|node| Some((!is_ready(node), Kind::of(node).machine()?.clone())))
+        .filter(|(_, machine)| machine.region == *region && !ids.contains(&machine.instance))
+        .collect();
+    others.sort();
+    others.into_iter().take(WITNESSES).map(|(_, machine)| machine.instance).collect()
+}
+
+/// The Node's name.
+pub fn name_of(node: &Node) -> String {
+    node.metadata.name.clone().unwrap_or_default()
+}
