@@ -1,17 +1,25 @@
 //! The command line: which command was asked for, and what it was told.
 //!
 //! Without a command the program is the daemon and takes the flags that existing DaemonSets
-//! pass; those are read by [`crate::config`].
+//! pass; those are read by [`crate::config`], which follows pflag's rules. The other commands
+//! are nobody's legacy and are read by clap.
 
-use crate::config::Config;
+mod exit;
+mod run;
+mod usage;
+
+use std::ffi::OsString;
+
+use crate::config::{self, Config, Environment, Request};
+
+pub use exit::Exit;
+pub use run::run;
 
 /// What the program was asked to do.
 #[derive(Debug)]
 pub enum Command {
     /// Be the cloud controller manager.
     Run(Box<Config>),
-    /// Print this text (help or version) and end.
-    Print(String),
     /// Play the main job on simulated surroundings.
     #[cfg(feature = "sim")]
     Demo(DemoOptions),
@@ -40,3 +48,27 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "address", default_value = "127.0.0.1:16443")]
     pub kube_bind_addr: std::net::SocketAddr,
 }
+
+/// The commands that may stand first.
+pub(crate) const COMMANDS: &[&str] = if cfg!(feature = "sim") { &["demo", "simulate", "help"] } else { &["help"] };
+
+/// Reads the process's arguments, of which the first is the program's name. Help and version
+/// are an [`Exit`] with code 0, all that is wrong together one with code 2.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>, environment: &dyn Environment) -> Result<Command, Exit> {
+    let mut arguments = arguments.into_iter().skip(1).peekable();
+    if let Some(command) = arguments.peek().and_then(|first| first.to_str())
+        && COMMANDS.contains(&command)
+    {
+        return usage::command(arguments);
+    }
+    match config::read(arguments, environment) {
+        Ok(Request::Run(config)) => Ok(Command::Run(config)),
+        Ok(Request::Help { all: true }) => Err(Exit::printing(usage::usage().render_long_help().to_string())),
+        Ok(Request::Help { all: false }) => Err(Exit::printing(usage::usage().render_help().to_string())),
+        Ok(Request::Version) => Err(Exit::printing(format!("{}\n", config::build_info::line()))),
+        Err(invalid) => Err(Exit::usage(invalid)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

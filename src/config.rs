@@ -6,20 +6,24 @@
 //! may not know how the parts use what they are given.
 
 pub mod address;
+mod assemble;
 pub mod build_info;
-#[allow(dead_code, reason = "read once the flags are")]
 pub mod controllers;
 pub mod environment;
-#[allow(dead_code, reason = "read once the flags are")]
+mod file;
+mod flags;
 pub mod gates;
-#[allow(dead_code, reason = "read once the flags are")]
 mod go_duration;
-#[allow(dead_code, reason = "read once the flags are")]
+mod help;
 mod problems;
-#[allow(dead_code, reason = "read once the flags are")]
+#[cfg(test)]
+mod reference;
+mod scan;
+mod summary;
 mod value;
+mod variables;
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use secrecy::SecretString;
@@ -30,6 +34,46 @@ pub use address::BindAddress;
 pub use controllers::Controller;
 pub use environment::Environment;
 pub use gates::FeatureGates;
+pub use help::grouped_flags;
+
+use problems::Problems;
+use scan::Asked;
+
+/// What the arguments of the daemon ask for.
+#[derive(Debug)]
+pub enum Request {
+    Run(Box<Config>),
+    /// `-h` is short and leaves out what has no effect.
+    Help {
+        all: bool,
+    },
+    Version,
+}
+
+/// All that is wrong with a configuration, one sentence each.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", listed(.0))]
+pub struct Invalid(pub Vec<String>);
+
+/// Reads the daemon's arguments (without the program's name), the environment and the
+/// cloud-config file that they name.
+pub fn read(arguments: impl IntoIterator<Item = OsString>, environment: &dyn Environment) -> Result<Request, Invalid> {
+    let mut problems = Problems::default();
+    match scan::scan(arguments, &mut problems) {
+        Asked::Help { all } => Ok(Request::Help { all }),
+        Asked::Version => Ok(Request::Version),
+        Asked::Run(flags) => assemble::assemble(flags, environment, problems)
+            .map(|config| Request::Run(Box::new(config)))
+            .map_err(Invalid),
+    }
+}
+
+fn listed(problems: &[String]) -> String {
+    match problems {
+        [only] => only.clone(),
+        all => format!("{} things are wrong with the configuration:\n  {}", all.len(), all.join("\n  ")),
+    }
+}
 
 /// What the daemon is to do. Valid by construction when it comes from the command line.
 #[derive(Clone, Debug)]

@@ -1,0 +1,62 @@
+//! The keys below `Global`, as a table.
+
+use super::Key;
+use crate::config::value::Kind;
+
+const fn key(name: &'static str, kind: Kind, help: &'static str) -> Key {
+    Key { name, kind, help, secret: false, effect: true }
+}
+
+const fn secret(name: &'static str, help: &'static str) -> Key {
+    Key { name, kind: Kind::Text, help, secret: true, effect: true }
+}
+
+const fn ignored(name: &'static str, kind: Kind, help: &'static str) -> Key {
+    Key { name, kind, help, secret: false, effect: false }
+}
+
+pub(super) const KEYS: &[Key] = &[
+    secret("accessKeyID", "AccessKey id in base64. Without it the environment is asked, then the RAM role"),
+    secret("accessKeySecret", "AccessKey secret in base64"),
+    key("uid", Kind::Text, "Account of the AccessKey. Draws a warning: the key is used as it is"),
+    key("clusterID", Kind::Text, "Id of the cluster: the tag value of all that belongs to it. Default `clusterid`"),
+    key("region", Kind::Text, "Region id. Without it the metadata server is asked"),
+    key("vpcid", Kind::Text, "VPC id. Without it the metadata server is asked"),
+    key("zoneid", Kind::Text, "Zone id. Without it the metadata server is asked"),
+    key(
+        "vswitchid",
+        Kind::Text,
+        "A vSwitch id, or a list `zone:vswitch,zone:vswitch` of which the first is the default. Without it the \
+         metadata server is asked",
+    ),
+    key("resourceGroupID", Kind::Text, "Resource group of new load balancers"),
+    key("serviceMaxConcurrentReconciles", Kind::Integer, "Services to work on side by side. 0 is the default 3"),
+    key(
+        "serviceBackendType",
+        Kind::Text,
+        "`eni` for the pods' network interfaces, `ecs` for instances: backends of Services without the backend-type \
+         annotation. Default `ecs`",
+    ),
+    key("disablePublicSLB", Kind::Bool, "Refuse classic load balancers on the internet. Default false"),
+    key(
+        "nodeMaxConcurrentReconciles",
+        Kind::Integer,
+        "Batches of new nodes to work on side by side. 0 is the default 1",
+    ),
+    key("nodeMonitorPeriod", Kind::Integer, "As `--node-monitor-period`, in seconds. 0 is the default"),
+    key("nodeAddrSyncPeriod", Kind::Integer, "As `--node-status-update-frequency`, in seconds. 0 is the default"),
+    key(
+        "routeTableIDs",
+        Kind::Text,
+        "Route tables to keep, separated by commas. Without it the VPC's table is looked up",
+    ),
+    key("featureGates", Kind::Text, "Feature gates, as in `IPv6DualStack=true`"),
+    ignored("kubernetesClusterTag", Kind::Text, "instances are found by id or address, not by a tag"),
+    ignored(
+        "routeMaxConcurrentReconciles",
+        Kind::Integer,
+        "the cloud refuses concurrent changes to one VPC's routes, so they go in turn",
+    ),
+    ignored("privateZoneId", Kind::Text, "PrivateZone records are not part of this program"),
+    ignored("privateZoneRecordTTL", Kind::Integer, "PrivateZone records are not part of this program"),
+];
