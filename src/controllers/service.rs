@@ -1,1 +1,202 @@
-//! Reconciles services; see the module map in the crate's documentation.
+//! Gives every Service of type LoadBalancer a classic load balancer.
+//!
+//! A pass over one Service: [`known`] tells what is there, [`desired`] what should be there,
+//! [`plan`] the way between the two, [`apply`] goes it, [`publish`] shows the outcome on the
+//! Service. `desired` and `plan` are pure. [`ownership`] alone knows the marks on cloud objects,
+//! [`annotations`] alone reads annotations, [`triggers`] alone decides when a pass is due.
+
+pub mod annotations;
+pub mod apply;
+pub mod class;
+pub mod desired;
+pub mod hash;
+pub mod known;
+pub mod members;
+pub mod observed;
+pub mod ownership;
+pub mod plan;
+pub mod publish;
+mod reconcile;
+mod record;
+mod triggers;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::Service;
+use kube::Client;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::{known::Known, record::Records};
+use super::queue::{Priority, Queue};
+use crate::{
+    cloud::{CloudProvider, VSwitchId, VpcId},
+    entropy::Entropy,
+    kubernetes::{cache::Cache, events::Recorder},
+};
+
+/// How the service controller works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cluster_id: String,
+    /// The VPC of load balancers with an intranet address.
+    pub vpc: Option<VpcId>,
+    /// The vSwitches that load balancers with an intranet address are spread over.
+    pub vswitches: Vec<VSwitchId>,
+    pub resource_group: Option<String>,
+    /// Refuse to make load balancers with an internet address.
+    pub disable_public: bool,
+    /// The feature gate `LoadBalancerTypeAnnotation`.
+    pub type_annotation: bool,
+    /// Number of Services worked on at once.
+    pub workers: usize,
+    /// How long changes of nodes and endpoints are collected before they are acted on.
+    pub settle: Duration,
+    /// How often each load balancer is read again to find what was changed by hand.
+    pub audit_period: Duration,
+    /// Look and plan only; nothing is written to the cluster.
+    pub dry_run: bool,
+}
+
+/// A Service by namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// The service controller.
+#[derive(Clone)]
+pub struct Controller {
+    options: Options,
+    cache: Cache,
+    client: Client,
+    cloud: Arc<dyn CloudProvider>,
+    recorder: Recorder,
+    entropy: Entropy,
+    known: Arc<Known>,
+    records: Arc<Records>,
+    queue: Queue<Key>,
+    /// Nodes or endpoints changed in a way that may concern a Service.
+    members_changed: triggers::MembersChanged,
+}
+
+// === impl Options ===
+
+impl Options {
+    /// Plain options of a cluster `c1`.
+    #[cfg(test)]
+    pub(crate) fn for_test() -> Self {
+        Self {
+            cluster_id: "c1".into(),
+            vpc: Some("vpc-1".into()),
+            vswitches: vec!["vsw-1".into()],
+            resource_group: None,
+            disable_public: false,
+            type_annotation: false,
+            workers: 3,
+            settle: Duration::from_secs(1),
+            audit_period: Duration::from_hours(6),
+            dry_run: false,
+        }
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    /// The key of a Service object.
+    pub fn of(service: &Service) -> Self {
+        Self {
+            namespace: service.metadata.namespace.clone().unwrap_or_default(),
+            name: service.metadata.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+// === impl Controller ===
+
+impl Controller {
+    pub fn new(
+        options: Options,
+        cache: Cache,
+        client: Client,
+        cloud: Arc<dyn CloudProvider>,
+        recorder: Recorder,
+        entropy: &Entropy,
+        queue: Queue<Key>,
+    ) -> Self {
+        Self {
+            options,
+            cache,
+            client,
+            cloud,
+            recorder,
+            entropy: entropy.fork(),
+            known: Arc::new(Known::default()),
+            records: Arc::new(Records::default()),
+            queue,
+            members_changed: triggers::MembersChanged::default(),
+        }
+    }
+
+    /// Works until cancelled; then finishes the passes under way and returns.
+    pub async fn run(self, cancel: CancellationToken) {
+        // Not one write before everything is known: half a node list would empty groups.
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            () = self.cache.synced() => {}
+        }
+        self.watch();
+        let mut tasks = JoinSet::new();
+        for _ in 0..self.options.workers.max(1) {
+            tasks.spawn(self.clone().work());
+        }
+        tasks.spawn(self.clone().collect_member_changes(cancel.clone()));
+        tasks.spawn(self.clone().audit(cancel.clone()));
+        cancel.cancelled().await;
+        self.queue.shut_down();
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn work(self) {
+        while let Some(key) = self.queue.next().await {
+            let outcome = self.reconcile(&key).await;
+            match outcome {
+                reconcile::Outcome::Done => self.queue.forget(&key),
+                reconcile::Outcome::Retry => {
+                    let delay = self.queue.retry(&key, Priority::Fresh);
+                    tracing::debug!(service = %key, delay_seconds = delay.as_secs_f64(), "will try again");
+                }
+                reconcile::Outcome::RetryAfter(delay) => self.queue.add_after(key.clone(), Priority::Fresh, delay),
+            }
+            self.queue.done(&key);
+        }
+    }
+
+    /// Reads each load balancer again from time to time, spread over the period.
+    async fn audit(self, cancel: CancellationToken) {
+        loop {
+            let pause = self.entropy.jitter(self.options.audit_period);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let services = self.cache.services.list();
+            let keys: Vec<&Arc<Service>> = services.iter().filter(|service| class::has_finalizer(service)).collect();
+            let step = self.options.audit_period / 2 / u32::try_from(keys.len()).unwrap_or(u32::MAX).max(1);
+            for (service, index) in keys.into_iter().zip(0..) {
+                self.records.mark_for_audit(&Key::of(service));
+                self.queue.add_after(Key::of(service), Priority::Audit, step * index);
+            }
+        }
+    }
+}

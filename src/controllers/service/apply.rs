@@ -1,0 +1,224 @@
+//! Carries out plans until nothing is left to do.
+//!
+//! What fails holds back only its own scope, except that nothing is cleaned up after a failure.
+//! Where an answer was lost, what is known of the load balancer is dropped and the pass ends: the
+//! next one looks before it acts.
+
+use std::collections::BTreeSet;
+
+use super::{
+    desired::Desired,
+    known::Known,
+    observed::after,
+    plan::{Plan, Scope, Step},
+};
+use crate::cloud::{Action, Class, CloudProvider, Effect, Error, LoadBalancerId, LoadBalancerState, Member};
+
+/// More rounds than any plan needs; if they do not do, planning goes in circles.
+const MOST_ROUNDS: usize = 24;
+
+/// One pass over one load balancer.
+pub struct Pass<'a> {
+    cloud: &'a dyn CloudProvider,
+    known: &'a Known,
+    /// The load balancer as far as it is known; `None` if there is none.
+    pub state: Option<LoadBalancerState>,
+    /// Number of changes made.
+    pub changes: usize,
+    pub failures: Vec<Error>,
+    /// Why which member was left out.
+    pub left_out: Vec<String>,
+    /// Wishes that cannot be fulfilled on what is there.
+    pub conflicts: Vec<String>,
+    failed: BTreeSet<Scope>,
+    /// Nothing more can be done in this pass.
+    ended: bool,
+}
+
+// === impl Pass ===
+
+impl<'a> Pass<'a> {
+    pub fn new(cloud: &'a dyn CloudProvider, known: &'a Known, state: Option<LoadBalancerState>) -> Self {
+        Self {
+            cloud,
+            known,
+            state,
+            changes: 0,
+            failures: Vec::new(),
+            left_out: Vec::new(),
+            conflicts: Vec::new(),
+            failed: BTreeSet::new(),
+            ended: false,
+        }
+    }
+
+    /// Makes and changes things until all is as desired, or what is left failed.
+    pub async fn converge(&mut self, mut desired: Desired) {
+        for _ in 0..MOST_ROUNDS {
+            let plan = super::plan::plan(&desired, self.state.as_ref(), &self.failed);
+            self.conflicts.clone_from(&plan.conflicts);
+            if plan.needs_groups {
+                self.look_up_groups().await;
+            } else if plan.steps.is_empty() {
+                return;
+            }
+            self.run(plan, &mut desired).await;
+            if self.ended {
+                return;
+            }
+        }
+        self.does_not_settle();
+    }
+
+    /// Carries out what `next` plans on the load balancer until it plans nothing, or something
+    /// fails. For deletion, where each step needs the one before.
+    pub async fn dismantle(&mut self, next: impl Fn(&LoadBalancerState) -> Plan) {
+        for _ in 0..MOST_ROUNDS {
+            let Some(state) = &self.state else { return };
+            let plan = next(state);
+            if plan.steps.is_empty() {
+                return;
+            }
+            for step in plan.steps {
+                if self.execute(&step).await.is_err() {
+                    return;
+                }
+            }
+        }
+        self.does_not_settle();
+    }
+
+    async fn run(&mut self, plan: Plan, desired: &mut Desired) {
+        for step in plan.steps {
+            if self.ended {
+                return;
+            }
+            if self.failed.contains(&step.scope) {
+                continue;
+            }
+            match step.action {
+                Action::AddMembers { load_balancer, group, members } => {
+                    let add = |members| Action::AddMembers {
+                        load_balancer: load_balancer.clone(),
+                        group: group.clone(),
+                        members,
+                    };
+                    self.add_members(&step.scope, members, &add, desired).await;
+                }
+                Action::CreateServerGroup { load_balancer, name, members } if !members.is_empty() => {
+                    let create = |members| Action::CreateServerGroup {
+                        load_balancer: load_balancer.clone(),
+                        name: name.clone(),
+                        members,
+                    };
+                    let full = Step { scope: step.scope.clone(), action: create(members) };
+                    // One member that the cloud refuses must not keep the group from being made.
+                    if let Err(error) = self.attempt(&full.action).await {
+                        if is_about_members(&error) {
+                            let _ = self.execute(&Step { scope: step.scope, action: create(Vec::new()) }).await;
+                        } else {
+                            self.fail(&full, error);
+                        }
+                    }
+                }
+                _ => {
+                    let _ = self.execute(&step).await;
+                }
+            }
+        }
+    }
+
+    /// Adds members; a batch that is refused is halved until the members at fault stand alone.
+    async fn add_members(
+        &mut self,
+        scope: &Scope,
+        members: Vec<Member>,
+        add: &(dyn Fn(Vec<Member>) -> Action + Sync),
+        desired: &mut Desired,
+    ) {
+        let mut batches = vec![members];
+        while let Some(mut batch) = batches.pop() {
+            let action = add(batch.clone());
+            let Err(error) = self.attempt(&action).await else { continue };
+            if !is_about_members(&error) {
+                self.fail(&Step { scope: scope.clone(), action }, error);
+                return;
+            }
+            if batch.len() > 1 {
+                batches.push(batch.split_off(batch.len() / 2));
+                batches.push(batch);
+                continue;
+            }
+            let refused = &batch[0];
+            self.left_out.push(format!("{} {}: {}", refused.kind.as_str(), refused.server, error.message));
+            for wanted in desired.groups.values_mut() {
+                wanted.retain(|member| member.server != refused.server);
+            }
+        }
+    }
+
+    async fn execute(&mut self, step: &Step) -> Result<(), ()> {
+        self.attempt(&step.action).await.map_err(|error| self.fail(step, error))
+    }
+
+    async fn attempt(&mut self, action: &Action) -> Result<(), Error> {
+        let effect = self.cloud.execute(action).await?;
+        self.changes += 1;
+        tracing::info!(change = %action, "changed");
+        self.note(action, &effect);
+        Ok(())
+    }
+
+    fn note(&mut self, action: &Action, effect: &Effect) {
+        self.state = after(self.state.take(), action, effect);
+        match (&self.state, action.load_balancer()) {
+            (Some(state), _) => self.known.put(state.clone()),
+            (None, Some(id)) => self.known.gone(id),
+            (None, None) => {}
+        }
+    }
+
+    fn fail(&mut self, step: &Step, error: Error) {
+        match error.class {
+            Class::Unknown | Class::Malformed | Class::NotFound => {
+                if let Some(id) = step.action.load_balancer() {
+                    self.known.doubt(id);
+                }
+                self.ended = true;
+            }
+            Class::NotLeader => self.ended = true,
+            _ => self.ended = step.scope == Scope::LoadBalancer,
+        }
+        self.failed.insert(step.scope.clone());
+        self.failures.push(error);
+    }
+
+    async fn look_up_groups(&mut self) {
+        let Some(state) = &mut self.state else { return };
+        match self.cloud.server_groups(&state.load_balancer.id).await {
+            Ok(groups) => {
+                state.groups = groups;
+                state.groups_view = crate::cloud::GroupsView::Complete;
+                self.known.put(state.clone());
+            }
+            Err(error) => {
+                self.failures.push(error);
+                self.ended = true;
+            }
+        }
+    }
+
+    fn does_not_settle(&mut self) {
+        let subject = self.state.as_ref().map_or_else(String::new, |state| state.load_balancer.id.to_string());
+        if let Some(state) = &self.state {
+            self.known.doubt(&LoadBalancerId::clone(&state.load_balancer.id));
+        }
+        let message = "changes do not have the effect they should; what is there will be read again";
+        self.failures.push(Error::new(Class::Malformed, "converge", subject, message));
+    }
+}
+
+/// Whether the cloud refused the members rather than the call.
+fn is_about_members(error: &Error) -> bool {
+    error.class == Class::Invalid
+}

@@ -1,0 +1,130 @@
+//! What a Service should have: a pure function from Kubernetes objects and options.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Service, ServicePort};
+
+use super::{
+    Options,
+    annotations::Requested,
+    members::{self, Backends},
+    ownership::{Owner, PROTECTION_REASON},
+};
+use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, action::CreateLoadBalancer};
+
+/// Charge type of new load balancers, as the released controller chose it.
+const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
+/// Specification where one is needed and none was asked for.
+pub const DEFAULT_SPEC: &str = "slb.s1.small";
+const DEFAULT_SCHEDULER: &str = "rr";
+/// No limit beyond the load balancer's own.
+const UNLIMITED: i32 = -1;
+
+/// What should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    pub owner: Owner,
+    pub requested: Requested,
+    /// What to make the load balancer from, if it is to be made; without a token.
+    pub create: CreateLoadBalancer,
+    pub listeners: BTreeMap<(u16, Protocol), DesiredListener>,
+    /// Group name → members.
+    pub groups: BTreeMap<String, Vec<Member>>,
+    /// Why which port is left out.
+    pub problems: Vec<String>,
+    /// The ports left out; what is there for them stays.
+    pub troubled_ports: BTreeSet<u16>,
+}
+
+/// A listener that should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredListener {
+    pub description: String,
+    /// Name of the group it sends traffic to.
+    pub group: String,
+    /// What it is created with.
+    pub create: ListenerSettings,
+    /// What is kept so afterwards.
+    pub keep: ListenerSettings,
+}
+
+/// What `service` should have.
+pub fn desired(service: &Service, requested: Requested, backends: &Backends, options: &Options) -> Desired {
+    let owner = Owner::of(service, &options.cluster_id);
+    let create = load_balancer(&owner, &requested, options);
+    let mut desired = Desired {
+        owner,
+        requested,
+        create,
+        listeners: BTreeMap::new(),
+        groups: BTreeMap::new(),
+        problems: Vec::new(),
+        troubled_ports: BTreeSet::new(),
+    };
+    for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
+        if let Err(problem) = desired.add(port, backends) {
+            desired.problems.push(problem);
+            desired.troubled_ports.extend(u16::try_from(port.port));
+        }
+    }
+    desired
+}
+
+fn load_balancer(owner: &Owner, requested: &Requested, options: &Options) -> CreateLoadBalancer {
+    let address_type = requested.address_type.unwrap_or(AddressType::Internet);
+    let intranet = address_type == AddressType::Intranet;
+    let charge_type = requested.instance_charge_type.clone().unwrap_or_else(|| DEFAULT_INSTANCE_CHARGE_TYPE.to_owned());
+    let default_spec = (charge_type == "PayBySpec").then(|| DEFAULT_SPEC.to_owned());
+    CreateLoadBalancer {
+        name: requested.name.clone().unwrap_or_else(|| owner.default_name()),
+        address_type,
+        vpc: options.vpc.clone().filter(|_| intranet),
+        vswitch: requested.vswitch.clone().or_else(|| intranet.then(|| choose_vswitch(owner, options)).flatten()),
+        spec: requested.spec.clone().or(default_spec),
+        instance_charge_type: Some(charge_type),
+        internet_charge_type: requested.charge_type.clone(),
+        bandwidth: requested.bandwidth,
+        delete_protection: requested.delete_protection.unwrap_or(true),
+        modification_protection: "ConsoleProtection".to_owned(),
+        modification_protection_reason: PROTECTION_REASON.to_owned(),
+        resource_group: options.resource_group.clone(),
+        tags: owner.tags(),
+        token: String::new(),
+    }
+}
+
+/// Spreads load balancers over the configured vSwitches, the same one for the same Service.
+fn choose_vswitch(owner: &Owner, options: &Options) -> Option<crate::cloud::VSwitchId> {
+    let sum = owner.uid.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    options.vswitches.get(sum % options.vswitches.len().max(1)).cloned()
+}
+
+// === impl Desired ===
+
+impl Desired {
+    fn add(&mut self, port: &ServicePort, backends: &Backends) -> Result<(), String> {
+        let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
+            "TCP" => Protocol::Tcp,
+            "UDP" => Protocol::Udp,
+            other => return Err(format!("port {} has the protocol {other}; use TCP or UDP", port.port)),
+        };
+        let number = u16::try_from(port.port).map_err(|_| format!("port {} is not a port number", port.port))?;
+        let node_port =
+            port.node_port.and_then(|p| u16::try_from(p).ok()).filter(|p| *p != 0).ok_or_else(|| {
+                format!("port {number} has no node port; set spec.allocateLoadBalancerNodePorts to true")
+            })?;
+        let group = self.owner.group_name(&node_port.to_string());
+        self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, node_port, &group));
+        let listener = DesiredListener {
+            description: self.owner.listener_description(number),
+            group,
+            create: ListenerSettings {
+                scheduler: Some(self.requested.scheduler.clone().unwrap_or_else(|| DEFAULT_SCHEDULER.to_owned())),
+                bandwidth: Some(UNLIMITED),
+            },
+            keep: ListenerSettings { scheduler: self.requested.scheduler.clone(), bandwidth: None },
+        };
+        self.listeners.insert((number, protocol), listener);
+        Ok(())
+    }
+}

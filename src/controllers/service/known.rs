@@ -1,0 +1,209 @@
+//! What is known of the load balancers in the cloud, so that a pass need not ask.
+//!
+//! One inventory is read when this replica begins to lead. From then on nobody else changes
+//! what is ours, so what was written is what is there, until an answer says otherwise or is
+//! lost: then the knowledge is dropped, and the next pass looks.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::ownership::{CLUSTER_TAG, OWNER_TAG, Owner};
+use crate::cloud::{Class, CloudProvider, Error, LoadBalancerId, LoadBalancerState};
+
+/// The load balancers as last seen or written.
+#[derive(Default)]
+pub struct Known {
+    inner: Mutex<Inner>,
+    /// Held while the inventory is read, so that it is read once and not by each worker.
+    reading: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Inner {
+    inventory_read: bool,
+    states: BTreeMap<LoadBalancerId, LoadBalancerState>,
+    /// Default name → the load balancer made for that Service.
+    made_for: BTreeMap<String, LoadBalancerId>,
+    /// Default names of Services that certainly have no load balancer of their own.
+    absent: BTreeSet<String>,
+    /// Default names → how many load balancers this process deleted; part of idempotency tokens.
+    deleted: BTreeMap<String, u32>,
+    /// Several Services may use one load balancer of the user's; they take turns.
+    turns: BTreeMap<LoadBalancerId, Arc<AsyncMutex<()>>>,
+}
+
+// === impl Known ===
+
+impl Known {
+    /// The load balancer that was made for `owner`, if there is one.
+    ///
+    /// `may_be_older`: the Service may have got it before the inventory was read, perhaps from
+    /// a release that did not tag. A Service that never had our finalizer cannot, and costs no call.
+    pub async fn find(
+        &self,
+        cloud: &dyn CloudProvider,
+        owner: &Owner,
+        may_be_older: bool,
+    ) -> Result<Option<LoadBalancerState>, Error> {
+        self.read_inventory(cloud, &owner.cluster).await?;
+        let name = owner.default_name();
+        let (id, certain) = {
+            let inner = self.inner.lock();
+            (inner.made_for.get(&name).cloned(), inner.absent.contains(&name))
+        };
+        if let Some(id) = id {
+            return self.state(cloud, &id).await;
+        }
+        if certain || !may_be_older {
+            return Ok(None);
+        }
+        let mut found = cloud.find_by_tag(OWNER_TAG, &name).await?;
+        if found.is_empty() {
+            found = cloud.find_by_name(&name).await?;
+            found.retain(|load_balancer| owner.owns_load_balancer(load_balancer));
+        }
+        match &found[..] {
+            [] => {
+                self.inner.lock().absent.insert(name);
+                Ok(None)
+            }
+            [one] => {
+                self.inner.lock().made_for.insert(name, one.id.clone());
+                self.state(cloud, &one.id).await
+            }
+            several => {
+                let ids: Vec<&str> = several.iter().map(|lb| lb.id.as_str()).collect();
+                Err(Error::new(
+                    Class::Invalid,
+                    "DescribeLoadBalancers",
+                    format!("tag {OWNER_TAG}={name}"),
+                    format!(
+                        "find multiple loadbalances by tag, lbIds[{}]; remove the tag from all but one",
+                        ids.join(",")
+                    ),
+                ))
+            }
+        }
+    }
+
+    /// The state of one load balancer; `None` if there is no such load balancer.
+    pub async fn state(
+        &self,
+        cloud: &dyn CloudProvider,
+        id: &LoadBalancerId,
+    ) -> Result<Option<LoadBalancerState>, Error> {
+        if let Some(state) = self.inner.lock().states.get(id) {
+            return Ok(Some(state.clone()));
+        }
+        let observed = cloud.observe(id).await?;
+        match &observed {
+            Some(state) => self.put(state.clone()),
+            None => self.gone(id),
+        }
+        Ok(observed)
+    }
+
+    /// Notes the state of a load balancer after a change that succeeded.
+    pub fn put(&self, state: LoadBalancerState) {
+        let mut inner = self.inner.lock();
+        if let Some(name) = state.load_balancer.tags.get(OWNER_TAG) {
+            inner.absent.remove(name);
+            inner.made_for.insert(name.clone(), state.load_balancer.id.clone());
+        }
+        inner.states.insert(state.load_balancer.id.clone(), state);
+    }
+
+    /// Drops what is believed of a load balancer's state: it will be looked at again.
+    pub fn doubt(&self, id: &LoadBalancerId) {
+        self.inner.lock().states.remove(id);
+    }
+
+    /// Drops what is believed of whether `owner` has a load balancer: it may have been made
+    /// although the answer was lost.
+    pub fn doubt_absence(&self, owner: &Owner) {
+        self.inner.lock().absent.remove(&owner.default_name());
+    }
+
+    /// Whether it is settled that `owner` has no load balancer of its own.
+    pub fn is_certainly_absent(&self, owner: &Owner) -> bool {
+        self.inner.lock().absent.contains(&owner.default_name())
+    }
+
+    /// Notes that `owner` has no load balancer of its own.
+    pub fn note_absent(&self, owner: &Owner) {
+        self.inner.lock().absent.insert(owner.default_name());
+    }
+
+    /// Notes that a load balancer does not exist any more.
+    pub fn gone(&self, id: &LoadBalancerId) {
+        let mut inner = self.inner.lock();
+        inner.states.remove(id);
+        inner.turns.remove(id);
+        inner.made_for.retain(|_, made| made != id);
+    }
+
+    /// Notes that the load balancer of `owner` was deleted or let go.
+    pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
+        self.gone(id);
+        let mut inner = self.inner.lock();
+        *inner.deleted.entry(owner.default_name()).or_default() += 1;
+        inner.absent.insert(owner.default_name());
+    }
+
+    /// How many load balancers of `owner` this process has deleted.
+    pub fn deletions(&self, owner: &Owner) -> u32 {
+        self.inner.lock().deleted.get(&owner.default_name()).copied().unwrap_or_default()
+    }
+
+    /// Drops everything about a Service that is gone from the cluster.
+    pub fn forget_service(&self, owner: &Owner) {
+        let mut inner = self.inner.lock();
+        let name = owner.default_name();
+        inner.absent.remove(&name);
+        inner.deleted.remove(&name);
+    }
+
+    /// Drops the state of the load balancer made for `owner`, so that it is looked at again.
+    pub fn doubt_made_for(&self, owner: &Owner) {
+        let mut inner = self.inner.lock();
+        if let Some(id) = inner.made_for.get(&owner.default_name()).cloned() {
+            inner.states.remove(&id);
+        }
+    }
+
+    /// Waits for one's turn on a load balancer that several Services may use.
+    pub async fn turn(&self, id: &LoadBalancerId) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = self.inner.lock().turns.entry(id.clone()).or_default().clone();
+        turn.lock_owned().await
+    }
+
+    async fn read_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
+        if self.inner.lock().inventory_read {
+            return Ok(());
+        }
+        let _reading = self.reading.lock().await;
+        if self.inner.lock().inventory_read {
+            return Ok(());
+        }
+        let states = cloud.inventory(CLUSTER_TAG, cluster).await?;
+        tracing::info!(count = states.len(), cluster, "read the inventory of load balancers");
+        let mut ids: BTreeMap<String, u32> = BTreeMap::new();
+        for name in states.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)) {
+            *ids.entry(name.clone()).or_default() += 1;
+        }
+        for state in states {
+            let name = state.load_balancer.tags.get(OWNER_TAG);
+            // Of two for one Service neither is chosen: looking it up tells the user about both.
+            if name.is_some_and(|name| ids.get(name) == Some(&1)) {
+                self.put(state);
+            }
+        }
+        self.inner.lock().inventory_read = true;
+        Ok(())
+    }
+}

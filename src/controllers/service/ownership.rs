@@ -1,0 +1,177 @@
+//! Which cloud objects belong to which Service: the one place for names, tags and descriptions.
+//!
+//! The formats are those of the released controller, so that either program can take over the
+//! other's load balancers. Nothing that does not carry these marks is ever changed or deleted.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::cloud::{LoadBalancer, Member};
+
+/// Finalizer of Services that have a classic load balancer.
+pub const FINALIZER: &str = "service.k8s.alibaba/resources";
+/// Label with the hash of what the Service asked for when it was last in place.
+pub const HASH_LABEL: &str = "service.beta.kubernetes.io/hash";
+/// Label with the id of the Service's load balancer.
+pub const ID_LABEL: &str = "service.k8s.alibaba/loadbalancer-id";
+/// Tag that marks a load balancer as made for one Service; its value is [`Owner::default_name`].
+pub const OWNER_TAG: &str = "kubernetes.do.not.delete";
+/// Tag with the cluster id.
+pub const CLUSTER_TAG: &str = "ack.aliyun.com";
+/// Tag on a user's own load balancer that a Service uses; its value is `true`.
+pub const REUSE_TAG: &str = "kubernetes.reused.by.user";
+/// The reason that goes with modification protection.
+pub const PROTECTION_REASON: &str = "managed.by.ack";
+
+/// The Service that objects are marked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    pub namespace: String,
+    pub service: String,
+    pub uid: String,
+    pub cluster: String,
+}
+
+// === impl Owner ===
+
+impl Owner {
+    /// The owner that a Service object stands for in the cluster with this id.
+    pub fn of(service: &Service, cluster: &str) -> Self {
+        let meta = &service.metadata;
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            service: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            cluster: cluster.to_owned(),
+        }
+    }
+
+    /// The load balancer's name unless an annotation gives another, and the value of
+    /// [`OWNER_TAG`]: `a` and the Service's UID without dashes, cut to 32 characters.
+    pub fn default_name(&self) -> String {
+        let mut name = format!("a{}", self.uid.replace('-', ""));
+        name.truncate(32);
+        name
+    }
+
+    /// The tags of a load balancer made for this Service.
+    pub fn tags(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(OWNER_TAG.to_owned(), self.default_name()), (CLUSTER_TAG.to_owned(), self.cluster.clone())])
+    }
+
+    /// The description of the listener on `port`: `k8s/<port>/<service>/<namespace>/<cluster>`.
+    pub fn listener_description(&self, port: u16) -> String {
+        self.mark(&port.to_string())
+    }
+
+    /// The name of the group whose members listen on `port` (a node port, a pod port or a pod
+    /// port's name), and the description of its members.
+    pub fn group_name(&self, port: &str) -> String {
+        self.mark(port)
+    }
+
+    fn mark(&self, port: &str) -> String {
+        format!("k8s/{port}/{}/{}/{}", self.service, self.namespace, self.cluster)
+    }
+
+    /// Whether a listener with this description was made for this Service.
+    pub fn owns_listener(&self, description: &str) -> bool {
+        Mark::parse(description).is_some_and(|mark| mark.port.parse::<u32>().is_ok() && self.matches(&mark))
+    }
+
+    /// Whether a group with this name was made for this Service.
+    pub fn owns_group(&self, name: &str) -> bool {
+        Mark::parse(name).is_some_and(|mark| self.matches(&mark))
+    }
+
+    /// Whether a member was put into its group for this Service.
+    pub fn owns_member(&self, member: &Member) -> bool {
+        self.owns_group(&member.description)
+    }
+
+    /// Whether a load balancer was made for this Service.
+    pub fn owns_load_balancer(&self, load_balancer: &LoadBalancer) -> bool {
+        match load_balancer.tags.get(OWNER_TAG) {
+            Some(value) => *value == self.default_name(),
+            // Before there were tags, the name was the mark.
+            None => load_balancer.name == self.default_name(),
+        }
+    }
+
+    fn matches(&self, mark: &Mark<'_>) -> bool {
+        mark.service == self.service && mark.namespace == self.namespace && mark.cluster == self.cluster
+    }
+}
+
+/// The Service that a listener with this description belongs to, as `namespace/name`, if it was
+/// made by this controller or the released one.
+pub fn listener_owner(description: &str) -> Option<String> {
+    let mark = Mark::parse(description)?;
+    mark.port.parse::<u32>().ok()?;
+    Some(format!("{}/{}", mark.namespace, mark.service))
+}
+
+/// A parsed `k8s/<port>/<service>/<namespace>/<cluster>`.
+struct Mark<'a> {
+    port: &'a str,
+    service: &'a str,
+    namespace: &'a str,
+    cluster: &'a str,
+}
+
+// === impl Mark ===
+
+impl<'a> Mark<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('/').collect();
+        match parts[..] {
+            ["k8s", port, service, namespace, cluster] => Some(Self { port, service, namespace, cluster }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner() -> Owner {
+        Owner {
+            namespace: "shop".into(),
+            service: "web".into(),
+            uid: "5e4dbfc9-c2ae-4642-b033-5607860aef6a".into(),
+            cluster: "c1".into(),
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_released_controller() {
+        assert_eq!(owner().default_name(), "a5e4dbfc9c2ae4642b0335607860aef6");
+        assert_eq!(owner().listener_description(443), "k8s/443/web/shop/c1");
+        assert_eq!(owner().group_name("30080"), "k8s/30080/web/shop/c1");
+    }
+
+    #[test]
+    fn only_exact_marks_are_ours() {
+        let owner = owner();
+        assert!(owner.owns_listener("k8s/443/web/shop/c1"));
+        assert!(owner.owns_group("k8s/http/web/shop/c1"));
+        for foreign in [
+            "",
+            "k8s",
+            "web",
+            "k8s/443/web/shop/c2",
+            "k8s/443/web/other/c1",
+            "k8s/443/webb/shop/c1",
+            "k8s/443/web/shop/c1/",
+            "k9s/443/web/shop/c1",
+        ] {
+            assert!(!owner.owns_listener(foreign), "{foreign}");
+            assert!(!owner.owns_group(foreign), "{foreign}");
+        }
+        assert!(!owner.owns_listener("k8s/http/web/shop/c1"), "a listener's port is a number");
+        assert_eq!(listener_owner("k8s/443/web/shop/c1").as_deref(), Some("shop/web"));
+        assert_eq!(listener_owner("made by hand"), None);
+    }
+}

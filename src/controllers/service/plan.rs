@@ -1,0 +1,421 @@
+//! The way from what is there to what should be there: a pure function.
+//!
+//! A plan holds what can be done now, with the ids that exist now. Carrying it out makes more
+//! possible (members need their group, listeners too), so planning is repeated until nothing is
+//! left. Each plan follows from the observation alone: it makes no difference whether the
+//! process was stopped in between.
+//!
+//! Order: the load balancer's own attributes; for each port its group, new members before old
+//! ones go, then its listener; and only when all of that was planned without failures, what is
+//! no longer wanted.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use super::{
+    desired::{DEFAULT_SPEC, Desired},
+    ownership::{self, Owner},
+};
+use crate::cloud::{
+    Action, AddressType, GroupsView, Listener, ListenerSettings, ListenerStatus, LoadBalancer, LoadBalancerId,
+    LoadBalancerState, Member, Protocol, ServerGroup, ServerGroupId,
+    action::{ListenerChange, MEMBERS_PER_CALL},
+};
+
+/// An action and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub scope: Scope,
+    pub action: Action,
+}
+
+/// What a step is for. If one fails, later steps of the same scope are left for the next pass.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The load balancer itself; without it nothing goes on.
+    LoadBalancer,
+    /// One attribute of the load balancer.
+    Attribute(&'static str),
+    /// A group, and the listeners that use it.
+    Group(String),
+    Listener(u16, Protocol),
+    /// Removal of what is no longer wanted; it waits until everything else is in place.
+    Cleanup,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    /// Wishes that cannot be fulfilled on what is there.
+    pub conflicts: Vec<String>,
+    /// Groups have to be looked up in full before the plan can go on.
+    pub needs_groups: bool,
+}
+
+/// Plans towards `desired` on a load balancer in the state `observed`; `None` if there is none.
+/// What failed a moment ago is not planned again, and neither is what depends on it.
+pub fn plan(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BTreeSet<Scope>) -> Plan {
+    let mut planner = Planner { plan: Plan::default(), failed };
+    let Some(state) = observed else {
+        planner.push(Scope::LoadBalancer, Action::CreateLoadBalancer(desired.create.clone()));
+        return planner.plan;
+    };
+    planner.attributes(desired, &state.load_balancer);
+    planner.groups(desired, state);
+    if desired.requested.id.is_none() || desired.requested.force_override_listeners {
+        planner.listeners(desired, state);
+    }
+    planner.cleanup(desired, state);
+    planner.plan
+}
+
+/// Plans the removal of everything that `desired`'s Service has on a load balancer that stays:
+/// the user's own.
+pub fn detach(owner: &Owner, state: &LoadBalancerState) -> Plan {
+    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
+    planner.remove_unwanted(owner, state, &|_| false, &BTreeSet::new());
+    planner.plan
+}
+
+/// Plans the deletion of a load balancer that was made for a Service.
+pub fn delete(load_balancer: &LoadBalancer) -> Plan {
+    let mut plan = Plan::default();
+    let id = load_balancer.id.clone();
+    // Where the protection is not known, turning it off is the safe choice.
+    if load_balancer.delete_protection != Some(false) {
+        let action = Action::SetDeleteProtection { load_balancer: id.clone(), on: false };
+        plan.push(Scope::LoadBalancer, action);
+        return plan;
+    }
+    plan.push(Scope::LoadBalancer, Action::DeleteLoadBalancer { load_balancer: id });
+    plan
+}
+
+/// Plans to let go of a load balancer that was made for a Service, and leave it working.
+pub fn release(owner: &Owner, load_balancer: &LoadBalancer) -> Plan {
+    let mut plan = Plan::default();
+    let id = || load_balancer.id.clone();
+    if load_balancer.delete_protection != Some(false) {
+        plan.push(Scope::LoadBalancer, Action::SetDeleteProtection { load_balancer: id(), on: false });
+    }
+    if load_balancer.modification_protection.as_deref() != Some("NonProtection") {
+        let action = Action::SetModificationProtection {
+            load_balancer: id(),
+            status: "NonProtection".to_owned(),
+            reason: String::new(),
+        };
+        plan.push(Scope::LoadBalancer, action);
+    }
+    let tags = owner.tags();
+    let keys: Vec<String> = tags
+        .iter()
+        .filter(|(key, value)| load_balancer.tags.get(*key) == Some(*value))
+        .map(|(k, _)| k.clone())
+        .collect();
+    if !keys.is_empty() {
+        plan.push(Scope::LoadBalancer, Action::Untag { load_balancer: id(), keys });
+    }
+    plan
+}
+
+// === impl Plan ===
+
+impl Plan {
+    fn push(&mut self, scope: Scope, action: Action) {
+        self.steps.push(Step { scope, action });
+    }
+}
+
+type MakeAction = fn(LoadBalancerId, ServerGroupId, Vec<Member>) -> Action;
+
+/// A plan in the making.
+struct Planner<'a> {
+    plan: Plan,
+    failed: &'a BTreeSet<Scope>,
+}
+
+// === impl Planner ===
+
+impl Planner<'_> {
+    fn push(&mut self, scope: Scope, action: Action) {
+        if !self.failed.contains(&scope) {
+            self.plan.push(scope, action);
+        }
+    }
+
+    fn attributes(&mut self, desired: &Desired, there: &LoadBalancer) {
+        let asked = &desired.requested;
+        let id = || there.id.clone();
+        let missing: Vec<(String, String)> = if asked.id.is_some() {
+            vec![(ownership::REUSE_TAG.to_owned(), "true".to_owned())]
+        } else {
+            desired.owner.tags().into_iter().collect()
+        };
+        let tags: BTreeMap<String, String> =
+            missing.into_iter().filter(|(key, _)| !there.tags.contains_key(key)).collect();
+        if !tags.is_empty() {
+            self.push(Scope::Attribute("tags"), Action::Tag { load_balancer: id(), tags });
+        }
+        let address_type = asked.address_type.unwrap_or(AddressType::Internet);
+        if (asked.id.is_none() || asked.address_type.is_some()) && address_type != there.address_type {
+            self.plan.conflicts.push(format!(
+                "can not change LoadBalancer AddressType once created. delete and retry: {} is {}, the Service asks for {}",
+                there.id,
+                there.address_type.as_str(),
+                address_type.as_str(),
+            ));
+        }
+        self.charge(desired, there);
+        if let Some(on) = asked.delete_protection.filter(|on| Some(*on) != there.delete_protection) {
+            self.push(Scope::Attribute("delete protection"), Action::SetDeleteProtection { load_balancer: id(), on });
+        }
+        if let Some(name) = asked.name.clone().filter(|name| *name != there.name) {
+            self.push(Scope::Attribute("name"), Action::SetName { load_balancer: id(), name });
+        }
+    }
+
+    fn charge(&mut self, desired: &Desired, there: &LoadBalancer) {
+        let asked = &desired.requested;
+        let id = || there.id.clone();
+        let wanted_type = asked.instance_charge_type.as_ref();
+        if let Some(charge_type) = wanted_type.filter(|wanted| there.instance_charge_type.as_ref() != Some(*wanted)) {
+            let spec =
+                (charge_type == "PayBySpec").then(|| asked.spec.clone().unwrap_or_else(|| DEFAULT_SPEC.to_owned()));
+            let action = Action::SetInstanceChargeType { load_balancer: id(), charge_type: charge_type.clone(), spec };
+            self.push(Scope::Attribute("instance charge type"), action);
+        } else if let Some(spec) = asked.spec.clone().filter(|spec| there.spec.as_ref() != Some(spec))
+            && wanted_type.or(there.instance_charge_type.as_ref()).map(String::as_str) == Some("PayBySpec")
+        {
+            self.push(Scope::Attribute("specification"), Action::SetSpec { load_balancer: id(), spec });
+        }
+        if there.address_type == AddressType::Internet {
+            let charge_type = asked.charge_type.clone().filter(|c| there.internet_charge_type.as_ref() != Some(c));
+            // A bandwidth limit only means something where bandwidth is paid for.
+            let by_bandwidth = asked.charge_type.as_deref() == Some("paybybandwidth");
+            let bandwidth = asked.bandwidth.filter(|b| by_bandwidth && there.bandwidth != Some(*b));
+            if charge_type.is_some() || bandwidth.is_some() {
+                // The API takes both together or leaves the one that is missing as it is.
+                let action = Action::SetInternetSpec {
+                    load_balancer: id(),
+                    charge_type: asked.charge_type.clone(),
+                    bandwidth: asked.bandwidth.filter(|_| by_bandwidth),
+                };
+                self.push(Scope::Attribute("internet charge"), action);
+            }
+        }
+    }
+
+    fn groups(&mut self, desired: &Desired, state: &LoadBalancerState) {
+        for (name, wanted) in &desired.groups {
+            let load_balancer = || state.load_balancer.id.clone();
+            match find_group(state, name) {
+                Some(group) => self.members(&desired.owner, &load_balancer(), group, wanted),
+                // Names of groups are not unique: without having seen all, a second one might be made.
+                None if state.groups_view == GroupsView::Referenced => self.plan.needs_groups = true,
+                None => {
+                    let members = wanted.iter().take(MEMBERS_PER_CALL).cloned().collect();
+                    let action =
+                        Action::CreateServerGroup { load_balancer: load_balancer(), name: name.clone(), members };
+                    self.push(Scope::Group(name.clone()), action);
+                }
+            }
+        }
+    }
+
+    /// Members that are wanted come before those that are not go, so that a group with members
+    /// is never empty in between.
+    fn members(&mut self, owner: &Owner, id: &LoadBalancerId, group: &ServerGroup, wanted: &[Member]) {
+        let change = MemberChange::between(&group.members, wanted, owner);
+        let mut push = |members: &[Member], action: MakeAction| {
+            for batch in members.chunks(MEMBERS_PER_CALL) {
+                self.push(Scope::Group(group.name.clone()), action(id.clone(), group.id.clone(), batch.to_vec()));
+            }
+        };
+        push(&change.add, |load_balancer, group, members| Action::AddMembers { load_balancer, group, members });
+        push(&change.update, |load_balancer, group, members| Action::UpdateMembers { load_balancer, group, members });
+        push(&change.remove, |load_balancer, group, members| Action::RemoveMembers { load_balancer, group, members });
+    }
+
+    fn listeners(&mut self, desired: &Desired, state: &LoadBalancerState) {
+        let id = &state.load_balancer.id;
+        for ((port, protocol), wanted) in &desired.listeners {
+            // Its group comes first; the listener follows in the next plan.
+            let Some(group) = find_group(state, &wanted.group) else { continue };
+            let scope = Scope::Listener(*port, *protocol);
+            let there = state.listeners.iter().find(|l| (l.port, l.protocol) == (*port, *protocol));
+            let Some(there) = there else {
+                if self.failed.contains(&Scope::Group(wanted.group.clone())) {
+                    continue;
+                }
+                self.push(
+                    scope,
+                    Action::CreateListener(ListenerChange {
+                        load_balancer: id.clone(),
+                        port: *port,
+                        protocol: *protocol,
+                        description: Some(wanted.description.clone()),
+                        group: Some(group.id.clone()),
+                        settings: wanted.create.clone(),
+                    }),
+                );
+                continue;
+            };
+            if let Some(conflict) = taken(desired, state, there) {
+                self.plan.conflicts.push(conflict);
+                continue;
+            }
+            let settings = difference(&wanted.keep, &there.settings);
+            let description = Some(wanted.description.clone()).filter(|text| *text != there.description);
+            let group = Some(group.id.clone()).filter(|group| there.group.as_ref() != Some(group));
+            if settings != ListenerSettings::default() || description.is_some() || group.is_some() {
+                let change = ListenerChange {
+                    load_balancer: id.clone(),
+                    port: *port,
+                    protocol: *protocol,
+                    description,
+                    group,
+                    settings,
+                };
+                self.push(scope.clone(), Action::UpdateListener(change));
+            }
+            if there.status == ListenerStatus::Stopped {
+                let (load_balancer, port, protocol) = (id.clone(), *port, *protocol);
+                self.push(scope, Action::StartListener { load_balancer, port, protocol });
+            }
+        }
+    }
+
+    /// What is ours and no longer wanted, once everything wanted is in place.
+    fn cleanup(&mut self, desired: &Desired, state: &LoadBalancerState) {
+        let missing = |scope: &Scope| !matches!(scope, Scope::Attribute(_));
+        if !self.plan.steps.is_empty() || self.plan.needs_groups || self.failed.iter().any(missing) {
+            return;
+        }
+        let keeps_listeners = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
+        let wanted_groups = desired.groups.keys().cloned().collect();
+        let keep = |listener: &Listener| {
+            keeps_listeners
+                || desired.listeners.contains_key(&(listener.port, listener.protocol))
+                || desired.troubled_ports.contains(&listener.port)
+        };
+        self.remove_unwanted(&desired.owner, state, &keep, &wanted_groups);
+    }
+
+    fn remove_unwanted(
+        &mut self,
+        owner: &Owner,
+        state: &LoadBalancerState,
+        keep: &dyn Fn(&Listener) -> bool,
+        wanted_groups: &BTreeSet<String>,
+    ) {
+        let id = || state.load_balancer.id.clone();
+        let (going, staying): (Vec<&Listener>, Vec<&Listener>) =
+            state.listeners.iter().partition(|listener| owner.owns_listener(&listener.description) && !keep(listener));
+        for Listener { port, protocol, .. } in going {
+            let action = Action::DeleteListener { load_balancer: id(), port: *port, protocol: *protocol };
+            self.push(Scope::Cleanup, action);
+        }
+        for group in &state.groups {
+            let used = staying.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
+            let (ours, foreign): (Vec<&Member>, Vec<&Member>) =
+                group.members.iter().partition(|member| owner.owns_member(member));
+            if owner.owns_group(&group.name) {
+                if wanted_groups.contains(&group.name) || used {
+                    continue;
+                }
+                if foreign.is_empty() {
+                    let action = Action::DeleteServerGroup { load_balancer: id(), group: group.id.clone() };
+                    self.push(Scope::Cleanup, action);
+                    continue;
+                }
+            }
+            // Somebody else's group, or one into which somebody else put members: only ours go.
+            let ours: Vec<Member> = ours.into_iter().cloned().collect();
+            for members in ours.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
+                let action = Action::RemoveMembers { load_balancer: id(), group: group.id.clone(), members };
+                self.push(Scope::Cleanup, action);
+            }
+        }
+    }
+}
+
+/// The group with this name; of several the one that a listener uses.
+fn find_group<'a>(state: &'a LoadBalancerState, name: &str) -> Option<&'a ServerGroup> {
+    let used = |group: &ServerGroup| state.listeners.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
+    let mut named = state.groups.iter().filter(|group| group.name == name);
+    named.clone().find(|group| used(group)).or_else(|| named.next())
+}
+
+/// Why the listener may not be changed for this Service, if so.
+fn taken(desired: &Desired, state: &LoadBalancerState, listener: &Listener) -> Option<String> {
+    let owner = &desired.owner;
+    let uses_our_group =
+        state.groups.iter().any(|group| listener.group.as_ref() == Some(&group.id) && owner.owns_group(&group.name));
+    if owner.owns_listener(&listener.description) || uses_our_group {
+        return None;
+    }
+    let place = format!("listener {}/{} of {}", listener.port, listener.protocol, state.load_balancer.id);
+    match ownership::listener_owner(&listener.description) {
+        Some(other) => Some(format!("{place} belongs to the Service {other}; use another port or load balancer")),
+        None if desired.requested.force_override_listeners && desired.requested.id.is_some() => None,
+        None => Some(format!(
+            "{place} was not made for this Service (its description is {:?}); delete it or use another port",
+            listener.description
+        )),
+    }
+}
+
+/// What is wanted and differs; nothing where nothing is wanted.
+fn difference(wanted: &ListenerSettings, there: &ListenerSettings) -> ListenerSettings {
+    ListenerSettings {
+        scheduler: wanted.scheduler.clone().filter(|_| wanted.scheduler != there.scheduler),
+        bandwidth: wanted.bandwidth.filter(|_| wanted.bandwidth != there.bandwidth),
+    }
+}
+
+/// What to do about the members of one group.
+struct MemberChange {
+    add: Vec<Member>,
+    update: Vec<Member>,
+    remove: Vec<Member>,
+}
+
+// === impl MemberChange ===
+
+impl MemberChange {
+    /// Members that somebody else put there are neither changed nor removed.
+    fn between(there: &[Member], wanted: &[Member], owner: &Owner) -> Self {
+        let find = |members: &'_ [Member]| -> BTreeMap<_, Member> {
+            members.iter().map(|m| ((m.kind, m.server.clone(), m.address, m.port), m.clone())).collect()
+        };
+        let (mut rest, wanted) = (find(there), find(wanted));
+        let mut change = Self { add: Vec::new(), update: Vec::new(), remove: Vec::new() };
+        for (key, member) in wanted {
+            match rest.remove(&key) {
+                None => change.add.push(member),
+                Some(old) if old.weight != member.weight && owner.owns_member(&old) => change.update.push(member),
+                Some(_) => {}
+            }
+        }
+        change.remove = rest.into_values().filter(|member| owner.owns_member(member)).collect();
+        change
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LoadBalancer => f.write_str("load balancer"),
+            Self::Attribute(name) => f.write_str(name),
+            Self::Group(name) => write!(f, "group {name}"),
+            Self::Listener(port, protocol) => write!(f, "listener {port}/{protocol}"),
+            Self::Cleanup => f.write_str("cleanup"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What is remembered of each Service between passes, so as not to say or do things twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::Mutex;
+
+use super::{Key, members::Backends};
+
+/// What is remembered of every Service.
+#[derive(Default)]
+pub(super) struct Records(Mutex<BTreeMap<Key, Record>>);
+
+/// What is remembered of one Service.
+#[derive(Default)]
+struct Record {
+    /// The members of the last pass.
+    backends: Option<Backends>,
+    /// The failure last told: what it is compared by, and the full text.
+    failure: Option<(String, String)>,
+    /// What was told, by topic.
+    notices: BTreeMap<&'static str, BTreeSet<String>>,
+    had_no_members: bool,
+    audit: bool,
+}
+
+// === impl Records ===
+
+impl Records {
+    fn with<T>(&self, key: &Key, change: impl FnOnce(&mut Record) -> T) -> T {
+        change(self.0.lock().entry(key.clone()).or_default())
+    }
+
+    /// Notes the members that a pass works with.
+    pub(super) fn set_backends(&self, key: &Key, backends: &Backends) {
+        self.with(key, |record| record.backends = Some(backends.clone()));
+    }
+
+    /// Whether the members differ from those of the last pass; also if there was none.
+    pub(super) fn backends_changed(&self, key: &Key, backends: &Backends) -> bool {
+        self.with(key, |record| record.backends.as_ref() != Some(backends))
+    }
+
+    /// Whether the Service has lost all members since the last pass.
+    pub(super) fn lost_all_members(&self, key: &Key, none: bool) -> bool {
+        self.with(key, |record| !std::mem::replace(&mut record.had_no_members, none) && none)
+    }
+
+    /// The text to tell about a failure. For the same failure as before, it is the same text, so
+    /// that events are counted and not multiplied by request ids.
+    pub(super) fn failure_text(&self, key: &Key, stable: String, full: String) -> String {
+        self.with(key, |record| match &record.failure {
+            Some((before, text)) if *before == stable => text.clone(),
+            _ => {
+                record.failure = Some((stable, full.clone()));
+                full
+            }
+        })
+    }
+
+    /// Notes a pass without failure; tells whether the one before had failed.
+    pub(super) fn succeeded(&self, key: &Key) -> bool {
+        self.with(key, |record| record.failure.take().is_some())
+    }
+
+    /// Those of `notices` on a topic that were not told by the last pass.
+    pub(super) fn new_notices(
+        &self,
+        key: &Key,
+        topic: &'static str,
+        notices: impl IntoIterator<Item = String>,
+    ) -> Vec<String> {
+        let notices: BTreeSet<String> = notices.into_iter().collect();
+        self.with(key, |record| {
+            let before = record.notices.insert(topic, notices.clone()).unwrap_or_default();
+            notices.into_iter().filter(|notice| !before.contains(notice)).collect()
+        })
+    }
+
+    /// Asks the next pass to read the load balancer again.
+    pub(super) fn mark_for_audit(&self, key: &Key) {
+        self.with(key, |record| record.audit = true);
+    }
+
+    /// Whether this pass is to read the load balancer again.
+    pub(super) fn take_audit(&self, key: &Key) -> bool {
+        self.with(key, |record| std::mem::take(&mut record.audit))
+    }
+
+    /// Forgets a Service that is gone.
+    pub(super) fn remove(&self, key: &Key) {
+        self.0.lock().remove(key);
+    }
+}

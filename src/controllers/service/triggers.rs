@@ -1,0 +1,139 @@
+//! Which change in the cluster makes a pass over which Service due.
+//!
+//! Changes of a Service are acted on at once. Changes of Nodes and EndpointSlices are collected
+//! for a moment, and then only Services whose own members changed get a pass.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::{
+    core::v1::{Node, Service},
+    discovery::v1::EndpointSlice,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Controller, Key,
+    class::{self, Wants},
+    members,
+};
+use crate::{
+    controllers::queue::Priority,
+    kubernetes::{cache::Change, events::reference_of},
+};
+
+/// Label of slices with the name of the Service they belong to.
+const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+
+/// The Service that a slice belongs to.
+pub(super) fn service_of(slice: &EndpointSlice) -> Option<Key> {
+    let name = slice.metadata.labels.as_ref()?.get(SERVICE_NAME_LABEL)?;
+    Some(Key { namespace: slice.metadata.namespace.clone()?, name: name.clone() })
+}
+
+impl Controller {
+    /// Starts to react to changes.
+    pub(super) fn watch(&self) {
+        let this = self.clone();
+        self.cache.services.on_change(move |change| this.service_changed(&change));
+        let changed = self.members_changed.clone();
+        self.cache.nodes.on_change(move |change| {
+            if node_matters(&change) {
+                changed.notify_one();
+            }
+        });
+        let changed = self.members_changed.clone();
+        self.cache.slices.on_change(move |change| {
+            if slice_matters(&change) {
+                changed.notify_one();
+            }
+        });
+    }
+
+    fn service_changed(&self, change: &Change<'_, Service>) {
+        let (old, new) = match (change.old, change.new) {
+            (_, None) => return,
+            (None, Some(new)) => {
+                if self.is_wanted(new) || class::has_finalizer(new) {
+                    // What is there at the start waits for what changes now.
+                    let settled = class::has_finalizer(new) && !class::is_deleting(new);
+                    let priority = if settled { Priority::Backlog } else { Priority::Fresh };
+                    self.queue.add(Key::of(new), priority);
+                }
+                return;
+            }
+            (Some(old), Some(new)) => (old, new),
+        };
+        if !self.is_wanted(old) && !self.is_wanted(new) && !class::has_finalizer(new) {
+            return;
+        }
+        let object = reference_of(&**new);
+        let kind = |service: &Service| service.spec.as_ref().and_then(|spec| spec.type_.clone()).unwrap_or_default();
+        let tell = |reason: &str, message: String| self.recorder.normal(&object, reason, message);
+        if old.metadata.uid != new.metadata.uid {
+            self.records.remove(&Key::of(new));
+        } else if self.is_wanted(old) != self.is_wanted(new) {
+            tell("TypeChanged", format!("type change {} - {}", kind(old), kind(new)));
+        } else if old.metadata.annotations != new.metadata.annotations {
+            tell("AnnotationChanged", "The service will be updated because the annotations has been changed.".into());
+        } else if old.spec != new.spec {
+            tell("ServiceSpecChanged", "The service will be updated because the spec has been changed.".into());
+        } else if class::is_deleting(old) != class::is_deleting(new) {
+            let message = "The service will be updated because the delete timestamp has been changed.";
+            tell("DeleteTimestampChanged", message.into());
+        } else {
+            return;
+        }
+        self.queue.forget(&Key::of(new));
+        self.queue.add(Key::of(new), Priority::Fresh);
+    }
+
+    fn is_wanted(&self, service: &Service) -> bool {
+        class::wants(service, self.options.type_annotation) != Wants::Nothing
+    }
+
+    /// After a change of nodes or endpoints has settled, queues the Services it makes a
+    /// difference to.
+    pub(super) async fn collect_member_changes(self, cancel: CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                () = self.members_changed.notified() => {}
+            }
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                () = tokio::time::sleep(self.options.settle) => {}
+            }
+            for service in self.cache.services.list() {
+                let wanted = class::wants(&service, self.options.type_annotation) == Wants::Clb;
+                if !wanted || class::is_deleting(&service) {
+                    continue;
+                }
+                let key = Key::of(&service);
+                if self.records.backends_changed(&key, &self.compute_backends(&key, &service)) {
+                    self.queue.add(key, Priority::Fresh);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a change of a node can make a difference to any Service.
+fn node_matters(change: &Change<'_, Node>) -> bool {
+    match (change.old, change.new) {
+        (Some(old), Some(new)) => members::relevant(old) != members::relevant(new),
+        _ => true,
+    }
+}
+
+fn slice_matters(change: &Change<'_, EndpointSlice>) -> bool {
+    match (change.old, change.new) {
+        (Some(old), Some(new)) => old.endpoints != new.endpoints || old.ports != new.ports,
+        _ => true,
+    }
+}
+
+/// Tells the collector that members may have changed.
+pub(super) type MembersChanged = Arc<Notify>;
