@@ -1,0 +1,58 @@
+//! Keys for signing, and where they come from.
+//!
+//! A [`Source`] hands out the key to use now. Sources that ask a server are wrapped in
+//! [`Cached`], which refreshes ahead of the expiry and lives through failures. A new kind of
+//! source (an OIDC token, an assumed role, a credentials URI) is one more small file here.
+
+mod cached;
+mod fixed;
+mod ram_role;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+pub use cached::Cached;
+pub use fixed::Fixed;
+pub use ram_role::RamRole;
+
+/// Where keys come from.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// The key to sign with now. Called for each request: cheap unless a new key is due.
+    async fn credentials(&self) -> Result<Credentials, CredentialsError>;
+
+    /// The cloud did not accept this key; whoever caches should ask for another.
+    fn rejected(&self, _access_key_id: &str) {}
+}
+
+/// An access key, for good or for a while.
+#[derive(Clone)]
+pub struct Credentials {
+    pub access_key_id: String,
+    pub access_key_secret: SecretString,
+    /// Comes with temporary keys.
+    pub security_token: Option<SecretString>,
+    /// When a temporary key ends.
+    pub expires: Option<Timestamp>,
+}
+
+/// No key could be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no credentials from {origin}: {message}")]
+pub struct CredentialsError {
+    /// Such as `the RAM role of this instance`.
+    pub origin: &'static str,
+    pub message: String,
+}
+
+// === impl Credentials ===
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not even the id: it is half of a pair, and of no use in a log.
+        f.debug_struct("Credentials").field("expires", &self.expires).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! The key of the RAM role attached to this machine.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::{Credentials, CredentialsError, Source};
+use crate::{alibaba::metadata::Metadata, clock::Clock};
+
+/// Asks the metadata server (`ram/security-credentials/<role>`). Wrap it in [`super::Cached`].
+#[derive(Clone, Debug)]
+pub struct RamRole {
+    metadata: Metadata,
+    /// `None`: the one that the metadata server names.
+    role: Option<String>,
+    clock: Clock,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    code: String,
+    access_key_id: Option<String>,
+    access_key_secret: Option<SecretString>,
+    security_token: Option<SecretString>,
+    expiration: Option<Timestamp>,
+}
+
+const ORIGIN: &str = "the RAM role of this instance";
+
+// === impl RamRole ===
+
+impl RamRole {
+    pub fn new(metadata: Metadata, role: Option<String>, clock: Clock) -> Self {
+        Self { metadata, role, clock }
+    }
+
+    async fn role(&self) -> Result<String, CredentialsError> {
+        if let Some(role) = &self.role {
+            return Ok(role.clone());
+        }
+        let listing = self.metadata.get("ram/security-credentials/").await.map_err(|error| {
+            if error.is_not_found() {
+                failure("no RAM role is attached to it; attach one, or configure an access key")
+            } else {
+                failure(error.to_string())
+            }
+        })?;
+        match listing.lines().map(str::trim).find(|line| !line.is_empty()) {
+            Some(role) => Ok(role.to_owned()),
+            None => Err(failure("the metadata server names no role")),
+        }
+    }
+}
+
+#[async_trait]
+impl Source for RamRole {
+    async fn credentials(&self) -> Result<Credentials, CredentialsError> {
+        let role = self.role().await?;
+        let text = self
+            .metadata
+            .get(&format!("ram/security-credentials/{role}"))
+            .await
+            .map_err(|error| failure(error.to_string()))?;
+        // The error of the parser would quote parts of the key.
+        let answer: Answer = serde_json::from_str(&text)
+            .map_err(|_| failure(format!("the answer about role {role} is not understood")))?;
+        if answer.code != "Success" {
+            return Err(failure(format!("the metadata server answers {:?} about role {role}", answer.code)));
+        }
+        let (Some(access_key_id), Some(access_key_secret), Some(security_token), Some(expires)) =
+            (answer.access_key_id, answer.access_key_secret, answer.security_token, answer.expiration)
+        else {
+            return Err(failure(format!("the answer about role {role} is not complete")));
+        };
+        if expires <= self.clock.now() {
+            return Err(failure(format!("the key of role {role} expired at {expires}")));
+        }
+        Ok(Credentials {
+            access_key_id,
+            access_key_secret,
+            security_token: Some(security_token),
+            expires: Some(expires),
+        })
+    }
+}
+
+fn failure(message: impl Into<String>) -> CredentialsError {
+    CredentialsError { origin: ORIGIN, message: message.into() }
+}

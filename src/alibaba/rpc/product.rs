@@ -1,0 +1,38 @@
+//! The cloud products this program talks to.
+
+/// A product of Alibaba Cloud with an RPC-style API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Product {
+    /// Elastic Compute Service: instances and network interfaces.
+    Ecs,
+    /// Virtual Private Cloud: route tables and entries.
+    Vpc,
+    /// Server Load Balancer, sold as Classic Load Balancer.
+    Slb,
+    /// Security Token Service: temporary keys.
+    Sts,
+}
+
+// === impl Product ===
+
+impl Product {
+    /// The lower-case name that host names and metrics use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ecs => "ecs",
+            Self::Vpc => "vpc",
+            Self::Slb => "slb",
+            Self::Sts => "sts",
+        }
+    }
+
+    /// The `Version` parameter.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Ecs => "2014-05-26",
+            Self::Vpc => "2016-04-28",
+            Self::Slb => "2014-05-15",
+            Self::Sts => "2015-04-01",
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Keeps each action below the rate the cloud allows it.
+//!
+//! The published limits are per action and minute. Each action has its own pace: a burst of a
+//! third of the minute's calls, then evenly the other two thirds, so that no minute sees more
+//! than the limit. When the cloud throttles all the same (others share the account), the action
+//! pauses and its pace halves, to recover slowly.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Kind, Product};
+
+/// Calls a minute that each action may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub reads_per_minute: u32,
+    pub writes_per_minute: u32,
+}
+
+/// The pace of all actions.
+#[derive(Debug)]
+pub struct Throttle {
+    limits: Limits,
+    paces: Mutex<BTreeMap<(Product, String), Pace>>,
+}
+
+/// The pace of one action.
+#[derive(Debug)]
+struct Pace {
+    /// What one call takes when the burst is used up.
+    base: Duration,
+    /// The same now; longer after the cloud throttled.
+    interval: Duration,
+    burst: u32,
+    /// When the bucket will be full again: each call moves it by `interval`.
+    full_at: Instant,
+    paused_until: Option<Instant>,
+}
+
+/// The pace never falls below this part of the normal one.
+const SLOWEST: u32 = 16;
+
+/// A call that would have to wait longer than this is refused at once.
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+
+// === impl Limits ===
+
+impl Default for Limits {
+    /// What the vendor publishes for most actions.
+    fn default() -> Self {
+        Self { reads_per_minute: 3000, writes_per_minute: 90 }
+    }
+}
+
+// === impl Throttle ===
+
+impl Throttle {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, paces: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Waits until the action may be called and returns how long that took.
+    ///
+    /// # Errors
+    /// With the wait that would be needed, when that is too long.
+    pub async fn acquire(&self, product: Product, action: &str, kind: Kind) -> Result<Duration, Duration> {
+        let start = Instant::now();
+        let mut turn = self.reserve(product, action, kind)?;
+        loop {
+            sleep_until(turn).await;
+            // The action may have been paused meanwhile.
+            match self.with(product, action, kind, |pace| pace.paused_until.filter(|until| *until > Instant::now())) {
+                Some(until) => turn = until,
+                None => return Ok(start.elapsed()),
+            }
+        }
+    }
+
+    /// The cloud refused a call for its rate: nothing of this action goes out for `wait`.
+    pub fn throttled(&self, product: Product, action: &str, kind: Kind, wait: Duration) {
+        self.with(product, action, kind, |pace| {
+            let until = Instant::now() + wait;
+            pace.paused_until = Some(pace.paused_until.map_or(until, |already| already.max(until)));
+            pace.interval = (pace.interval * 2).min(pace.base * SLOWEST);
+            // No burst after the pause.
+            pace.full_at = pace.full_at.max(until + pace.interval * pace.burst.saturating_sub(1));
+        });
+    }
+
+    /// A call went through.
+    pub fn succeeded(&self, product: Product, action: &str, kind: Kind) {
+        self.with(product, action, kind, |pace| pace.interval = pace.base.max(pace.interval.mul_f64(0.95)));
+    }
+
+    fn reserve(&self, product: Product, action: &str, kind: Kind) -> Result<Instant, Duration> {
+        self.with(product, action, kind, |pace| {
+            let now = Instant::now();
+            let full_at = pace.full_at.max(now);
+            let room = pace.interval * pace.burst.saturating_sub(1);
+            let turn = full_at.checked_sub(room).unwrap_or(now).max(now).max(pace.paused_until.unwrap_or(now));
+            let wait = turn - now;
+            if wait > LONGEST_WAIT {
+                return Err(wait);
+            }
+            pace.full_at = full_at + pace.interval;
+            Ok(turn)
+        })
+    }
+
+    fn with<T>(&self, product: Product, action: &str, kind: Kind, f: impl FnOnce(&mut Pace) -> T) -> T {
+        let mut paces = self.paces.lock();
+        let pace = paces.entry((product, action.to_owned())).or_insert_with(|| {
+            Pace::new(match kind {
+                Kind::Read => self.limits.reads_per_minute,
+                Kind::Write => self.limits.writes_per_minute,
+            })
+        });
+        f(pace)
+    }
+}
+
+// === impl Pace ===
+
+impl Pace {
+    fn new(per_minute: u32) -> Self {
+        let burst = (per_minute / 3).max(1);
+        let base = Duration::from_secs(60) / (per_minute - per_minute / 3).max(1);
+        Self { base, interval: base, burst, full_at: Instant::now(), paused_until: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn acquire(throttle: &Throttle) -> Duration {
+        throttle.acquire(Product::Slb, "CreateLoadBalancer", Kind::Write).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_minute_sees_more_than_the_limit() {
+        let throttle = Throttle::new(Limits { reads_per_minute: 3000, writes_per_minute: 90 });
+        let start = Instant::now();
+        let mut at = Vec::new();
+        for _ in 0..300 {
+            acquire(&throttle).await;
+            at.push(start.elapsed());
+        }
+        assert_eq!(at[29], Duration::ZERO, "a burst goes at once");
+        assert_eq!(at[30], Duration::from_secs(1));
+        for window in at.windows(92) {
+            assert!(window[91] >= window[0] + Duration::from_mins(1), "{window:?}");
+        }
+        assert!(at[299] <= Duration::from_mins(5), "the limit is used");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn actions_do_not_hold_one_another_back() {
+        let throttle = Throttle::new(Limits { reads_per_minute: 3, writes_per_minute: 3 });
+        assert_eq!(acquire(&throttle).await, Duration::ZERO);
+        let other = throttle.acquire(Product::Slb, "DeleteLoadBalancer", Kind::Write).await.unwrap();
+        assert_eq!(other, Duration::ZERO);
+        assert_eq!(acquire(&throttle).await, Duration::from_secs(30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_throttled_action_pauses_then_goes_slower_and_recovers() {
+        let throttle = Throttle::new(Limits::default());
+        acquire(&throttle).await;
+        throttle.throttled(Product::Slb, "CreateLoadBalancer", Kind::Write, Duration::from_secs(20));
+        assert_eq!(acquire(&throttle).await, Duration::from_secs(20));
+        assert_eq!(acquire(&throttle).await, Duration::from_secs(2), "half the pace, and no burst");
+        for _ in 0..100 {
+            throttle.succeeded(Product::Slb, "CreateLoadBalancer", Kind::Write);
+        }
+        acquire(&throttle).await;
+        assert_eq!(acquire(&throttle).await, Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_without_end_is_refused() {
+        let throttle = Throttle::new(Limits::default());
+        throttle.throttled(Product::Slb, "CreateLoadBalancer", Kind::Write, Duration::from_hours(1));
+        let wait = throttle.acquire(Product::Slb, "CreateLoadBalancer", Kind::Write).await.unwrap_err();
+        assert_eq!(wait, Duration::from_hours(1));
+    }
+}
