@@ -145,6 +145,12 @@ impl<K: Ord + Clone> State<K> {
         self.tidy(key);
     }
 
+    /// Whether no key is remembered for any reason.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.entries.is_empty() && self.ready.is_empty() && self.delayed.is_empty()
+    }
+
     fn tidy(&mut self, key: &K) {
         let idle = |entry: &Entry| entry.ready.is_none() && !entry.held && entry.delay.is_none() && entry.failures == 0;
         if self.entries.get(key).is_some_and(idle) {
