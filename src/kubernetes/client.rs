@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use kube::{
     Client, Config,
     client::{Body, ClientBuilder},
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{InClusterError, KubeConfigOptions, Kubeconfig},
 };
 use tower::{BoxError, Layer, Service, util::BoxCloneService};
 
@@ -70,7 +70,14 @@ pub struct Located {
 /// `~/.kube/config`. kube re-reads a service account's token file every minute, also one that a
 /// kubeconfig's `tokenFile` names, and the cluster's CA file when in a pod.
 pub async fn locate(options: &Options) -> Result<Located, Error> {
-    let mut located = find(options).await?;
+    locate_from(options, Config::incluster_env).await
+}
+
+async fn locate_from(
+    options: &Options,
+    in_cluster: impl FnOnce() -> Result<Config, InClusterError>,
+) -> Result<Located, Error> {
+    let mut located = find(options, in_cluster).await?;
     if let Some(master) = &options.master {
         located.config.cluster_url = master
             .parse::<http::Uri>()
@@ -84,14 +91,17 @@ pub async fn locate(options: &Options) -> Result<Located, Error> {
     Ok(located)
 }
 
-async fn find(options: &Options) -> Result<Located, Error> {
+async fn find(
+    options: &Options,
+    in_cluster: impl FnOnce() -> Result<Config, InClusterError>,
+) -> Result<Located, Error> {
     if let Some(path) = &options.kubeconfig {
         return read(&path.display().to_string(), "--kubeconfig").await;
     }
     if let Some(path) = options.kubeconfig_env.as_deref().filter(|path| !path.is_empty()) {
         return read(path, "KUBECONFIG").await;
     }
-    let in_cluster = match Config::incluster_env() {
+    let in_cluster = match in_cluster() {
         Ok(config) => return Ok(Located { source: "in-cluster".to_owned(), config }),
         Err(error) => failure::chain(&error),
     };
@@ -159,3 +169,6 @@ pub fn fenced(client: &Client, may_write: MayWrite) -> Client {
     });
     Client::new(FenceLayer::new(may_write).layer(plain), namespace)
 }
+
+#[cfg(test)]
+mod tests;

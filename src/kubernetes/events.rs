@@ -70,7 +70,8 @@ fn shorten(mut message: String) -> String {
 
 impl Recorder {
     /// Writes to the API server under the name of `component`, from a task of its own. After `cancel`
-    /// what is waiting is still written, for at most a few seconds.
+    /// what is waiting is still written, for at most a few seconds: see [`Recorder::closed`]. Cancel
+    /// after those who have something to tell have ended.
     pub fn new(
         client: Client,
         clock: Clock,
@@ -104,6 +105,14 @@ impl Recorder {
         match &self.0 {
             Sink::Memory(recorded) => recorded.lock().clone(),
             Sink::Server(_) => Vec::new(),
+        }
+    }
+
+    /// Waits until everything told before `cancel` is written, or the time for it is over. Returns at
+    /// once from a [`Recorder::for_test`].
+    pub async fn closed(&self) {
+        if let Sink::Server(sender) = &self.0 {
+            sender.closed().await;
         }
     }
 

@@ -151,6 +151,13 @@ async fn bounded<T>(
     }
 }
 
+/// The API server answers a JSON patch whose `test` does not hold with 422 and no more than this
+/// sentence (other 422 answers name the object and field that are invalid).
+fn is_failed_test(reason: &str) -> bool {
+    reason.contains("rejected our request due to an error in our request")
+        || (reason.contains("test") && reason.contains("failed"))
+}
+
 // === impl Error ===
 
 impl Error {
@@ -166,10 +173,7 @@ impl Error {
         match failure::code(error) {
             Some(404) => Self::NotFound { action, object },
             Some(409) => Self::Conflict { action, object, reason },
-            // A failed `test` of a JSON patch is answered with 422 by the API server.
-            Some(422) if reason.contains("test") && reason.contains("fail") => {
-                Self::Conflict { action, object, reason }
-            }
+            Some(422) if is_failed_test(&reason) => Self::Conflict { action, object, reason },
             code => Self::Other { action, object, reason, code },
         }
     }
@@ -182,3 +186,6 @@ impl Error {
         matches!(self, Self::NotFound { .. })
     }
 }
+
+#[cfg(test)]
+mod tests;

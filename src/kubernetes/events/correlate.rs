@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::{api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::Time};
+use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::time::Instant;
 
 use super::Recorded;
@@ -33,7 +33,6 @@ pub(super) struct Correlator {
 pub(super) struct Written {
     pub(super) name: String,
     pub(super) count: i32,
-    pub(super) first: Time,
     used: Instant,
 }
 
@@ -78,9 +77,9 @@ impl Correlator {
     }
 
     /// Remembers what is in the cluster now.
-    pub(super) fn remember(&mut self, event: &Recorded, name: String, count: i32, first: Time, now: Instant) {
+    pub(super) fn remember(&mut self, event: &Recorded, name: String, count: i32, now: Instant) {
         make_room(&mut self.written, |written| written.used);
-        self.written.insert(event_key(event), Written { name, count, first, used: now });
+        self.written.insert(event_key(event), Written { name, count, used: now });
     }
 
     fn afford(&mut self, key: ObjectKey, now: Instant) -> bool {

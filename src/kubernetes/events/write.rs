@@ -17,7 +17,7 @@ use tracing::{debug, warn};
 
 use super::{
     Recorded,
-    correlate::{Correlator, Verdict},
+    correlate::{Correlator, Verdict, Written},
 };
 use crate::{clock::Clock, entropy::Entropy, kubernetes::failure};
 
@@ -63,6 +63,8 @@ impl Writer {
                 biased;
                 () = &mut ending => return,
                 event = waiting.recv() => event,
+                // Nothing is waiting any more.
+                () = cancel.cancelled() => return,
             };
             let Some(event) = next else { return };
             tokio::select! {
@@ -76,9 +78,23 @@ impl Writer {
     async fn write(&mut self, event: &Recorded) {
         let (reason, kind) = (&event.reason, event.object.kind.as_deref().unwrap_or_default());
         let name = event.object.name.as_deref().unwrap_or_default();
+        let mut known = match self.correlator.judge(event, Instant::now()) {
+            Verdict::Create => None,
+            Verdict::Raise(written) => Some(written),
+            Verdict::Drop => {
+                debug!(reason, "left out an event about {kind} {name}: there are too many about it");
+                return;
+            }
+        };
         for attempt in 1..=ATTEMPTS {
-            match self.try_write(event).await {
+            let outcome = match &known {
+                Some(written) => self.raise(event, written).await,
+                None => self.create(event).await,
+            };
+            match outcome {
                 Ok(()) => return,
+                // Events live for an hour unless the API server is told otherwise.
+                Err(Failure::Refused { code: 404, .. }) if known.is_some() => known = None,
                 Err(Failure::Refused { code, reason: why }) => {
                     // A namespace that is going away takes no events: nobody will look for them.
                     if code == 404 || (code == 403 && why.contains("being terminated")) {
@@ -100,28 +116,13 @@ impl Writer {
         }
     }
 
-    async fn try_write(&mut self, event: &Recorded) -> Result<(), Failure> {
-        match self.correlator.judge(event, Instant::now()) {
-            Verdict::Drop => {
-                debug!(reason = event.reason, "left out an event: too many about this object");
-                Ok(())
-            }
-            Verdict::Create => self.create(event).await,
-            Verdict::Raise(written) => {
-                let (now, count) = (Time(self.clock.now()), written.count.saturating_add(1));
-                let patch = json!({ "count": count, "lastTimestamp": now });
-                let (api, params, patch) = (self.api(event), PatchParams::default(), Patch::Merge(patch));
-                match bounded(api.patch(&written.name, &params, &patch)).await {
-                    // Events live for an hour unless told otherwise.
-                    Err(Failure::Refused { code: 404, .. }) => self.create(event).await,
-                    Err(failure) => Err(failure),
-                    Ok(_) => {
-                        self.correlator.remember(event, written.name, count, written.first, Instant::now());
-                        Ok(())
-                    }
-                }
-            }
-        }
+    async fn raise(&mut self, event: &Recorded, written: &Written) -> Result<(), Failure> {
+        let count = written.count.saturating_add(1);
+        let patch = Patch::Merge(json!({ "count": count, "lastTimestamp": Time(self.clock.now()) }));
+        let (api, params) = (self.api(event), PatchParams::default());
+        bounded(api.patch(&written.name, &params, &patch)).await?;
+        self.correlator.remember(event, written.name.clone(), count, Instant::now());
+        Ok(())
     }
 
     async fn create(&mut self, event: &Recorded) -> Result<(), Failure> {
@@ -149,7 +150,7 @@ impl Writer {
             ..Event::default()
         };
         bounded(self.api(event).create(&PostParams::default(), &created)).await?;
-        self.correlator.remember(event, name, 1, Time(now), Instant::now());
+        self.correlator.remember(event, name, 1, Instant::now());
         Ok(())
     }
 
