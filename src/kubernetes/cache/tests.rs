@@ -2,7 +2,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::stream;
 use http::{Request, Response, StatusCode};
-use k8s_openapi::api::core::v1::{ContainerImage, NodeStatus};
+use k8s_openapi::{
+    api::core::v1::{ContainerImage, NodeStatus},
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
 use kube::{ResourceExt, client::Body};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -221,7 +224,7 @@ async fn a_node_made_anew_under_the_same_name_is_a_change() {
 #[test]
 fn what_nobody_reads_is_not_kept() {
     let mut node = mk_node("a", "1");
-    node.metadata.managed_fields = Some(vec![Default::default()]);
+    node.metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
     node.metadata.annotations =
         Some([("kubectl.kubernetes.io/last-applied-configuration".to_owned(), "{}".to_owned())].into());
     node.status = Some(NodeStatus {

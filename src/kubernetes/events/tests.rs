@@ -204,7 +204,7 @@ fn long_messages_are_cut_at_a_character() {
     let recorder = Recorder::for_test();
     recorder.normal(&mk_node("n1"), "A", "云".repeat(1000));
     recorder.normal(&mk_node("n1"), "A", "x".repeat(1024));
-    let recorded = recorder.recorded();
-    assert!(recorded[0].message.len() <= 1024 && recorded[0].message.ends_with("云..."));
-    assert_eq!(recorded[1].message.len(), 1024);
+    let told = recorder.recorded();
+    assert!(told[0].message.len() <= 1024 && told[0].message.ends_with("云..."));
+    assert_eq!(told[1].message.len(), 1024);
 }
