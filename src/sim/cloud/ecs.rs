@@ -1,0 +1,56 @@
+//! The ECS product: instances and their network interfaces.
+
+pub(crate) mod instance;
+pub(crate) mod interface;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use self::{
+    instance::{Instance, InstanceStatus},
+    interface::Interface,
+};
+use super::Handler;
+
+/// All resources of the ECS product, by id.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Ecs {
+    /// Instances by id.
+    pub instances: BTreeMap<String, Instance>,
+    /// Network interfaces by id.
+    pub interfaces: BTreeMap<String, Interface>,
+}
+
+/// A change that takes effect later.
+#[derive(Clone, Debug)]
+pub(crate) enum Due {
+    Status(String, InstanceStatus),
+}
+
+pub(super) fn handler(action: &str) -> Option<Handler> {
+    Some(match action {
+        "DescribeInstances" => instance::describe,
+        "DescribeNetworkInterfaces" => interface::describe,
+        "ModifyNetworkInterfaceAttribute" => interface::modify,
+        "DescribeRegions" => super::region::describe_regions,
+        "DescribeZones" => super::region::describe_zones,
+        _ => return None,
+    })
+}
+
+// === impl Ecs ===
+
+impl Ecs {
+    pub(crate) fn apply(&mut self, due: Due) {
+        let Due::Status(id, status) = due;
+        if let Some(instance) = self.instances.get_mut(&id) {
+            instance.status = status;
+        }
+    }
+
+    /// The interfaces of an instance, the primary one first.
+    pub fn interfaces_of(&self, instance: &Instance) -> Vec<&Interface> {
+        instance.interfaces.iter().filter_map(|id| self.interfaces.get(id)).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! How the simulated cloud behaves: delays, limits and strictness.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Behaviour of one simulated cloud.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Lets unsigned and wrongly signed requests pass.
+    pub relaxed_signatures: bool,
+    /// Checks each reply against the contract.
+    pub check_replies: bool,
+    /// Added to each API call before it takes effect.
+    pub latency: Duration,
+    /// How long changes of state take.
+    pub delays: Delays,
+    /// The largest number of calls that the log keeps; counters go on.
+    pub call_log: usize,
+    /// Limits on the number of resources.
+    pub quotas: Quotas,
+}
+
+/// How long resources stay in their transitional states.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Delays {
+    /// SLB listener: `starting` and `stopping`.
+    pub listener: Duration,
+    /// SLB listener: `configuring` after a change of its attributes.
+    pub listener_change: Duration,
+    /// VPC route entry: `Pending` and `Deleting`.
+    pub route: Duration,
+    /// ECS instance: `Pending`, `Starting`, `Stopping`.
+    pub instance: Duration,
+    /// EIP: `Associating` and `Unassociating`.
+    pub eip: Duration,
+    /// NLB: asynchronous jobs.
+    pub job: Duration,
+    /// NLB instance: `Provisioning`.
+    pub provisioning: Duration,
+}
+
+/// Limits on the number of resources; absent means unlimited.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quotas {
+    /// CLB instances of the account.
+    pub load_balancers: Option<usize>,
+    /// Listeners of one CLB.
+    pub listeners: Option<usize>,
+    /// Backend servers of one CLB, over all its groups.
+    pub backend_servers: Option<usize>,
+    /// Custom route entries of one table.
+    pub route_entries: Option<usize>,
+}
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            relaxed_signatures: false,
+            check_replies: cfg!(debug_assertions),
+            latency: Duration::ZERO,
+            delays: Delays::default(),
+            call_log: 20_000,
+            quotas: Quotas::default(),
+        }
+    }
+}
+
+// === impl Delays ===
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self {
+            listener: Duration::from_millis(200),
+            listener_change: Duration::ZERO,
+            route: Duration::from_millis(200),
+            instance: Duration::from_secs(2),
+            eip: Duration::from_millis(200),
+            job: Duration::from_millis(500),
+            provisioning: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Delays {
+    /// Every change is complete when its call answers.
+    pub fn none() -> Self {
+        Self {
+            listener: Duration::ZERO,
+            listener_change: Duration::ZERO,
+            route: Duration::ZERO,
+            instance: Duration::ZERO,
+            eip: Duration::ZERO,
+            job: Duration::ZERO,
+            provisioning: Duration::ZERO,
+        }
+    }
+}
+
+// === impl Quotas ===
+
+impl Quotas {
+    /// The limits that the products publish.
+    pub fn published() -> Self {
+        Self { load_balancers: Some(60), listeners: Some(50), backend_servers: Some(200), route_entries: Some(200) }
+    }
+}

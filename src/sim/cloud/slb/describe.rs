@@ -1,0 +1,100 @@
+//! Load balancers as the describe actions show them.
+
+use serde_json::{Value, json};
+
+use super::LoadBalancer;
+use crate::sim::cloud::{Context, State, error::Failure, paging, params::Params, tag, time};
+
+pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let wanted = wanted_tags(cx.params)?;
+    let is = |name: &str, value: &str| cx.params.get(name).is_none_or(|wanted| wanted == value);
+    let one_of = |name: &str, value: &str| {
+        cx.params.get(name).is_none_or(|list| list.split(',').any(|wanted| wanted.trim() == value))
+    };
+    let found: Vec<&LoadBalancer> = state
+        .slb
+        .load_balancers
+        .values()
+        .filter(|lb| lb.region == cx.region)
+        .filter(|lb| one_of("LoadBalancerId", &lb.id) && one_of("LoadBalancerName", &lb.name))
+        .filter(|lb| one_of("Address", &lb.address.to_string()) && is("AddressType", &lb.address_type))
+        .filter(|lb| is("AddressIPVersion", &lb.ip_version) && is("LoadBalancerStatus", &lb.status))
+        .filter(|lb| is("VpcId", &lb.vpc) && is("VSwitchId", &lb.vswitch))
+        .filter(|lb| cx.params.get("NetworkType").is_none_or(|kind| kind.eq_ignore_ascii_case(lb.network_type())))
+        .filter(|lb| is("InternetChargeType", &lb.internet_charge_type) && is("ResourceGroupId", &lb.resource_group))
+        .filter(|lb| is("MasterZoneId", &lb.master_zone) && is("SlaveZoneId", &lb.slave_zone))
+        .filter(|lb| tag::matches(&lb.tags, &wanted))
+        .collect();
+    let page = paging::numbered(cx.params, found, 10, 100)?;
+    let items: Vec<Value> = page.items.iter().map(|lb| list_item(lb)).collect();
+    Ok(json!({
+        "LoadBalancers": { "LoadBalancer": items },
+        "PageNumber": page.number,
+        "PageSize": page.size,
+        "TotalCount": page.total,
+    }))
+}
+
+/// Tags come as `Tag.N.…` or, from older callers, as JSON text in `Tags`.
+fn wanted_tags(params: &Params) -> Result<Vec<(String, Option<String>)>, Failure> {
+    let mut wanted = tag::filter(params);
+    let list: Option<Vec<Value>> = params.json("Tags")?;
+    for element in list.into_iter().flatten() {
+        let text = |name: &str| element.get(name).and_then(Value::as_str).map(str::to_owned);
+        let key = text("TagKey").ok_or_else(|| Failure::invalid("Tags"))?;
+        wanted.push((key, text("TagValue").filter(|value| !value.is_empty())));
+    }
+    if wanted.len() > 20 {
+        return Err(Failure::invalid("Tags"));
+    }
+    Ok(wanted)
+}
+
+fn list_item(lb: &LoadBalancer) -> Value {
+    let mut item = shared(lb);
+    // A digit here, the word in the alias; the attribute action answers the word.
+    let digit = if lb.internet_charge_type == "paybybandwidth" { "3" } else { "4" };
+    item["InternetChargeType"] = digit.into();
+    item["InternetChargeTypeAlias"] = lb.internet_charge_type.clone().into();
+    item
+}
+
+fn shared(lb: &LoadBalancer) -> Value {
+    json!({
+        "LoadBalancerId": lb.id,
+        "LoadBalancerName": lb.name,
+        "LoadBalancerStatus": lb.status,
+        "LoadBalancerSpec": lb.spec,
+        "Address": lb.address.to_string(),
+        "AddressType": lb.address_type,
+        "AddressIPVersion": lb.ip_version,
+        "NetworkType": lb.network_type(),
+        "VpcId": lb.vpc,
+        "VSwitchId": lb.vswitch,
+        "RegionId": lb.region,
+        "RegionIdAlias": lb.region,
+        "MasterZoneId": lb.master_zone,
+        "SlaveZoneId": lb.slave_zone,
+        "Bandwidth": lb.bandwidth,
+        "PayType": "PayOnDemand",
+        "InstanceChargeType": lb.instance_charge_type,
+        "InternetChargeType": lb.internet_charge_type,
+        "DeleteProtection": if lb.delete_protection { "on" } else { "off" },
+        "ModificationProtectionStatus": lb.modification_protection,
+        "ModificationProtectionReason": lb.modification_protection_reason,
+        "ResourceGroupId": lb.resource_group,
+        "CreateTime": time::minutes(lb.created),
+        "CreateTimeStamp": lb.created.as_millisecond(),
+        "Tags": { "Tag": tag::list(&lb.tags) },
+    })
+}
+
+pub(super) fn describe_attribute(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let lb = state.slb.load_balancer(cx.params.required("LoadBalancerId")?)?;
+    let mut item = shared(lb);
+    item["BackendServers"] = json!({ "BackendServer": [] });
+    item["CreateTime"] = time::seconds(lb.created).into();
+    item["EndTime"] = "2999-09-08T16:00:00Z".into();
+    item["EndTimeStamp"] = 32_493_801_600_000_i64.into();
+    Ok(item)
+}

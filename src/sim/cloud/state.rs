@@ -1,0 +1,78 @@
+//! All resources of the simulated cloud.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{
+    Context,
+    agenda::{Agenda, Due},
+    ecs::Ecs,
+    region::Region,
+    slb::Slb,
+    sts::Keys,
+    vpc::Network,
+};
+
+/// The cloud's resources. Tests may edit them as an administrator would.
+#[derive(Clone, Debug, Serialize)]
+pub struct State {
+    /// The account's number.
+    pub account: String,
+    /// Regions with their zones.
+    pub regions: Vec<Region>,
+    /// The RAM role that the metadata server hands out keys for.
+    pub role: Option<String>,
+    /// The instance that the metadata server speaks for.
+    pub metadata_instance: Option<String>,
+    /// Whether the metadata server insists on a session token.
+    pub metadata_token_required: bool,
+    /// Load balancers of the SLB product.
+    pub slb: Slb,
+    /// Instances.
+    pub ecs: Ecs,
+    /// Networks.
+    pub network: Network,
+    #[serde(skip)]
+    pub(crate) keys: Keys,
+    #[serde(skip)]
+    pub(crate) agenda: Agenda,
+}
+
+// === impl State ===
+
+impl State {
+    /// Lets everything happen that is due by `now`.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        while let Some(due) = self.agenda.pop(now) {
+            self.apply(due);
+        }
+    }
+
+    /// Lets a change happen after a delay, or at once if there is none.
+    pub(crate) fn later(&mut self, cx: &Context<'_>, delay: Duration, due: Due) {
+        if delay.is_zero() {
+            self.apply(due);
+        } else {
+            self.agenda.push(cx.after(delay), due);
+        }
+    }
+
+    fn apply(&mut self, due: Due) {
+        match due {
+            Due::Ecs(due) => self.ecs.apply(due),
+            Due::Vpc(due) => self.network.apply(due),
+        }
+    }
+
+    /// The account as a number, which some replies carry.
+    pub(crate) fn owner(&self) -> i64 {
+        self.account.parse().unwrap_or_default()
+    }
+
+    /// The account's default resource group.
+    pub(crate) fn resource_group(&self) -> String {
+        format!("rg-acfm{}", self.account)
+    }
+}

@@ -1,0 +1,11 @@
+//! The simulated cloud through its router, with requests that are signed here.
+
+mod client;
+mod ecs;
+mod gateway;
+mod metadata;
+mod slb_load_balancer;
+mod sts;
+mod vpc_route;
+
+use self::client::Client;
