@@ -18,7 +18,7 @@ pub mod kind;
 mod metrics;
 pub mod observe;
 pub mod plan;
-mod report;
+pub(in crate::controllers) mod report;
 pub mod resolve;
 mod wake;
 

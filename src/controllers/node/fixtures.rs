@@ -90,6 +90,11 @@ impl MkNode {
         self.spec().pod_cidrs = Some(cidrs.iter().map(|&cidr| cidr.to_owned()).collect());
         self
     }
+
+    pub(crate) fn leaving(mut self) -> Self {
+        self.0.metadata.deletion_timestamp = self.0.metadata.creation_timestamp.clone();
+        self
+    }
 }
 
 /// A running instance in `cn-hangzhou` with one private address.

@@ -1,4 +1,4 @@
-//! Remembers what users were told of a node, so that a lasting problem is told once and, because
+//! Remembers what users were told of a node (or of a part of it), so that a lasting problem is told once and, because
 //! events are kept for an hour only, again now and then.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 const REPEAT: Duration = Duration::from_secs(50 * 60);
 
-/// The last thing told, by node name.
+/// The last thing told, by name.
 #[derive(Debug, Default)]
-pub(super) struct Reports(BTreeMap<String, (String, Instant)>);
+pub(in crate::controllers) struct Reports(BTreeMap<String, (String, Instant)>);
 
 // === impl Reports ===
 
 impl Reports {
     /// Whether this should be told now; it counts as told then.
-    pub(super) fn is_news(&mut self, name: &str, message: &str, now: Instant) -> bool {
+    pub(in crate::controllers) fn is_news(&mut self, name: &str, message: &str, now: Instant) -> bool {
         if self.0.get(name).is_some_and(|(told, at)| told == message && now.duration_since(*at) < REPEAT) {
             return false;
         }
@@ -23,8 +23,13 @@ impl Reports {
         true
     }
 
+    /// Forgets what was told of things that are not to be kept.
+    pub(in crate::controllers) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|name, _| keep(name));
+    }
+
     /// The node is well, or gone.
-    pub(super) fn clear(&mut self, name: &str) {
+    pub(in crate::controllers) fn clear(&mut self, name: &str) {
         self.0.remove(name);
     }
 }

@@ -1,0 +1,396 @@
+//! One pass: read what has to be read, change what is wrong, tell Kubernetes how it stands.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{StreamExt, stream};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use kube::Api;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    Options,
+    apply::apply,
+    availability,
+    desired::{Desired, Need},
+    memory::Memory,
+    plan::{Remembered, State, Step, plan, state},
+};
+use crate::{
+    clock::Clock,
+    cloud::{Class, CloudProvider, Error, RouteChange, RouteOutcome, RouteTableId, RouteTableKind},
+    controllers::node::{kind::Kind, observe::name_of, plan::NETWORK_UNAVAILABLE},
+    kubernetes::{
+        cache::Store,
+        condition,
+        events::{Recorder, reference_of},
+        patch,
+    },
+    metrics::Routes,
+};
+
+/// How many conditions are written at a time.
+const WRITES_AT_ONCE: usize = 8;
+/// How soon a condition that could not be written is written again.
+const WRITE_AGAIN: Duration = Duration::from_secs(5);
+/// A failure that will probably pass is told to users only when it happened this often in a row.
+const LASTING: u32 = 3;
+
+pub(super) struct Pass {
+    pub(super) options: Options,
+    pub(super) nodes: Store<Node>,
+    pub(super) api: Api<Node>,
+    pub(super) cloud: Arc<dyn CloudProvider>,
+    pub(super) recorder: Recorder,
+    pub(super) clock: Clock,
+    pub(super) latencies: Routes,
+}
+
+/// What a pass leaves open.
+#[derive(Default)]
+struct Open {
+    /// Something is between two states, or was found to be other than believed.
+    settling: bool,
+    /// Something could not be read or changed.
+    failed: bool,
+    /// A table was changed or a new suspect found, so that it should be looked at again.
+    changed: bool,
+}
+
+// === impl Pass ===
+
+impl Pass {
+    /// Tells when the next pass is due even if no node changes.
+    pub(super) async fn run(&self, memory: &mut Memory) -> Option<Instant> {
+        let started = Instant::now();
+        let nodes: BTreeMap<String, Arc<Node>> =
+            self.nodes.list().into_iter().map(|node| (name_of(&node), node)).collect();
+        if !self.options.configure {
+            let written = self.write_conditions(&nodes, |node| self.without_routes(node)).await;
+            return (!written).then(|| Instant::now() + WRITE_AGAIN);
+        }
+        let all: Vec<_> = nodes.values().cloned().collect();
+        let desired = Desired::of(&all, &self.options.scope);
+        memory.holds.retain(|destination| desired.routes.contains_key(destination));
+        memory.reports.retain(|key| key.split(' ').next().is_some_and(|name| nodes.contains_key(name)));
+
+        let mut open = Open::default();
+        let reading = started >= memory.next_reading;
+        if reading {
+            self.read(memory, &nodes, &desired, &mut open).await;
+        }
+        for table in memory.tables.clone().unwrap_or_default() {
+            self.change(memory, &table, &nodes, &desired, reading, &mut open).await;
+        }
+        let states = states(memory, &desired);
+        open.settling |= states.values().any(|state| *state == State::Settling);
+        for (name, need) in &desired.nodes {
+            match &need.problem {
+                Some(problem) => self.report(memory, &nodes, name, "pod CIDR", "CreateRouteFailed", problem),
+                None => memory.reports.clear(&format!("{name} pod CIDR")),
+            }
+        }
+        let written = self.write_conditions(&nodes, |node| self.condition(node, &desired, &states)).await;
+
+        let now = Instant::now();
+        if reading || open.changed || open.failed {
+            memory.schedule(open.settling, open.failed, self.options.period, now);
+        }
+        self.latencies.observe("reconcile", now - started);
+        let again = (!written).then(|| now + WRITE_AGAIN);
+        [Some(memory.next_reading), memory.holds.next(now), again].into_iter().flatten().min()
+    }
+
+    /// Reads the tables. One that cannot be read is not known any more.
+    async fn read(&self, memory: &mut Memory, nodes: &BTreeMap<String, Arc<Node>>, desired: &Desired, open: &mut Open) {
+        let mut failures = Vec::new();
+        if memory.tables.is_none() {
+            match self.find_tables().await {
+                Ok(tables) => memory.tables = Some(tables),
+                Err(reason) => failures.push(reason),
+            }
+        }
+        for table in memory.tables.clone().unwrap_or_default() {
+            match self.cloud.routes(&table).await {
+                Ok(entries) => _ = memory.entries.insert(table, entries),
+                Err(error) => {
+                    memory.entries.remove(&table);
+                    failures.push(error.stable_text());
+                    // A table found earlier may have been replaced.
+                    if error.class == Class::NotFound {
+                        memory.tables = None;
+                    }
+                }
+            }
+        }
+        if failures.is_empty() {
+            return;
+        }
+        open.failed = true;
+        let message = format!("Reconciling route error: {}", failures.join("; "));
+        tracing::warn!("{message}");
+        for name in desired.nodes.keys() {
+            let waits =
+                nodes.get(name).is_some_and(|node| condition::status(node, NETWORK_UNAVAILABLE) != Some("False"));
+            if waits {
+                self.report(memory, nodes, name, "tables", "SyncRouteFailed", &message);
+            }
+        }
+    }
+
+    /// The configured tables, or the VPC's system table.
+    async fn find_tables(&self) -> Result<Vec<RouteTableId>, String> {
+        if !self.options.tables.is_empty() {
+            return Ok(self.options.tables.clone());
+        }
+        let tables = self.cloud.route_tables().await.map_err(|error| error.stable_text())?;
+        let custom = tables.iter().filter(|table| table.kind == RouteTableKind::Custom).count();
+        let system: Vec<_> =
+            tables.into_iter().filter(|table| table.kind == RouteTableKind::System).map(|table| table.id).collect();
+        match &system[..] {
+            [] => Err("the VPC shows no system route table: set routeTableIDs in the cloud config".to_owned()),
+            [table, ..] => {
+                tracing::info!(%table, custom, "keeping routes in the VPC's system route table {table}");
+                Ok(system)
+            }
+        }
+    }
+
+    async fn change(
+        &self,
+        memory: &mut Memory,
+        table: &RouteTableId,
+        nodes: &BTreeMap<String, Arc<Node>>,
+        desired: &Desired,
+        reading: bool,
+        open: &mut Open,
+    ) {
+        let now = Instant::now();
+        let Some(entries) = memory.entries.get(table) else { return };
+        for (destination, wanted) in &desired.routes {
+            if state(destination, &wanted.instance, entries) != State::Missing {
+                memory.ours.extend(desired.change(destination));
+            }
+        }
+        // Only a new reading can show that a suspect is still what it was.
+        let leftovers = if reading { memory.leftovers(table, now) } else { BTreeSet::new() };
+        let held = memory.holds.held(table, now);
+        let remembered = Remembered { ours: &memory.ours, leftovers: &leftovers, held: &held };
+        let planned = plan(desired, &self.options.scope, entries, remembered);
+        let suspected = memory.suspects.len();
+        memory.suspect(table, &planned.suspects.union(&leftovers).cloned().collect(), now);
+        open.changed |= memory.suspects.len() > suspected;
+        for (destination, wanted) in &desired.routes {
+            let subject = format!("{table} {destination} obstacle");
+            match planned.obstacles.get(destination) {
+                Some(hop) => {
+                    let message = format!(
+                        "Error creating route entry in {table}: {destination} leads to {hop}, an entry that was not made \
+                         for a node; remove it or give the node another pod CIDR"
+                    );
+                    self.report(memory, nodes, &wanted.node, &subject, "CreateRouteFailed", &message);
+                }
+                None => memory.reports.clear(&format!("{} {subject}", wanted.node)),
+            }
+        }
+        let mut stuck = BTreeSet::new();
+        for step in planned.steps {
+            let step = without(step, &stuck);
+            if step.is_empty() {
+                continue;
+            }
+            open.changed = true;
+            let started = Instant::now();
+            let outcomes = apply(self.cloud.as_ref(), table, &step, self.options.batch_size).await;
+            for (change, outcome) in step.changes().iter().zip(outcomes) {
+                match &step {
+                    Step::Create(_) => self.created(memory, table, nodes, desired, change, outcome, open),
+                    Step::Delete(_) if !deleted(memory, table, change, outcome, open) => {
+                        stuck.insert(change.destination);
+                    }
+                    Step::Delete(_) => {}
+                }
+            }
+            if matches!(step, Step::Create(_)) {
+                self.latencies.observe("create", started.elapsed());
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one outcome touches all that a pass knows")]
+    fn created(
+        &self,
+        memory: &mut Memory,
+        table: &RouteTableId,
+        nodes: &BTreeMap<String, Arc<Node>>,
+        desired: &Desired,
+        change: &RouteChange,
+        outcome: RouteOutcome,
+        open: &mut Open,
+    ) {
+        let Some(node) = desired.routes.get(&change.destination).map(|wanted| &wanted.node) else { return };
+        let subject = format!("{table} {}", change.destination);
+        let error = match outcome {
+            RouteOutcome::Done => {
+                memory.created(table, change);
+                memory.reports.clear(&format!("{node} {subject}"));
+                let message = format!("Created route for {table} with {node} -> {} successfully", change.destination);
+                tracing::info!(node, %table, destination = %change.destination, instance = %change.instance, "{message}");
+                if let Some(node) = nodes.get(node) {
+                    self.recorder.normal(&reference_of(node.as_ref()), "CreatedRoute", message);
+                }
+                return;
+            }
+            // What is there has to be read before anything is said of it.
+            RouteOutcome::Busy => {
+                open.settling = true;
+                return;
+            }
+            RouteOutcome::Duplicate => {
+                open.settling = true;
+                let message = "an entry with this destination exists that the route table does not show";
+                Error::new(Class::Busy, "CreateRouteEntries", change.destination.to_string(), message)
+            }
+            RouteOutcome::Failed(error) => {
+                open.failed |= error.class == Class::Unknown;
+                error
+            }
+        };
+        let slow = matches!(error.class, Class::Quota | Class::Denied | Class::Invalid);
+        let failures = memory.holds.fail(table, &change.destination, slow, Instant::now());
+        if slow || failures >= LASTING {
+            let message = format!("Error creating route entry in {table}: {}", error.stable_text());
+            self.report(memory, nodes, node, &subject, "CreateRouteFailed", &message);
+        } else {
+            tracing::info!(node, %table, destination = %change.destination, %error, "route not created yet");
+        }
+    }
+
+    fn condition(&self, node: &Node, desired: &Desired, states: &BTreeMap<String, State>) -> Option<NodeCondition> {
+        match states.get(&name_of(node)) {
+            Some(state) => availability::of_routes(node, *state, self.clock.now()),
+            None if desired.nodes.contains_key(&name_of(node)) => None,
+            None if node.metadata.deletion_timestamp.is_some() || Kind::of(node) == Kind::Unnamed => None,
+            None => self.without_routes(node),
+        }
+    }
+
+    fn without_routes(&self, node: &Node) -> Option<NodeCondition> {
+        let why = match Kind::of(node) {
+            Kind::Foreign(_) => return None,
+            _ if self.options.configure => "This node has no pod CIDR that needs a route",
+            _ => "Routes are not configured by the cloud controller manager",
+        };
+        availability::without_routes(node, why, self.clock.now())
+    }
+
+    /// Writes the conditions that changed. Tells whether all of them could be written.
+    async fn write_conditions(
+        &self,
+        nodes: &BTreeMap<String, Arc<Node>>,
+        condition: impl Fn(&Node) -> Option<NodeCondition>,
+    ) -> bool {
+        let changed: Vec<_> = nodes.iter().filter_map(|(name, node)| Some((name, node, condition(node)?))).collect();
+        let failures = stream::iter(changed)
+            .map(|(name, node, condition)| async move {
+                // The uid keeps the patch from a new node of the same name.
+                let body = json!({ "metadata": { "uid": node.metadata.uid }, "status": { "conditions": [condition] } });
+                match patch::strategic_status(&self.api, name, body).await {
+                    Ok(_) => {
+                        let reason = condition.reason.as_deref().unwrap_or_default();
+                        tracing::info!(node = name, status = condition.status, reason, "set NetworkUnavailable");
+                        0
+                    }
+                    Err(error) if error.is_not_found() => 0,
+                    Err(error) => {
+                        tracing::warn!(%error, node = name, "cannot tell whether the node's routes are there");
+                        1
+                    }
+                }
+            })
+            .buffer_unordered(WRITES_AT_ONCE)
+            .fold(0usize, |sum, failures| async move { sum + failures })
+            .await;
+        failures == 0
+    }
+
+    /// Tells the user of a node, once.
+    fn report(
+        &self,
+        memory: &mut Memory,
+        nodes: &BTreeMap<String, Arc<Node>>,
+        node: &str,
+        subject: &str,
+        reason: &str,
+        message: &str,
+    ) {
+        if memory.reports.is_news(&format!("{node} {subject}"), message, Instant::now()) {
+            tracing::warn!(node, reason, "{message}");
+            if let Some(node) = nodes.get(node) {
+                self.recorder.warning(&reference_of(node.as_ref()), reason, message);
+            }
+        }
+    }
+}
+
+/// Enters the outcome of a deletion. Tells whether the entry is gone.
+fn deleted(
+    memory: &mut Memory,
+    table: &RouteTableId,
+    change: &RouteChange,
+    outcome: RouteOutcome,
+    open: &mut Open,
+) -> bool {
+    let RouteChange { destination, instance } = change;
+    match outcome {
+        RouteOutcome::Done => {
+            tracing::info!(%table, %destination, %instance, "deleted route {destination} to {instance} from {table}");
+            memory.deleted(table, change);
+            true
+        }
+        RouteOutcome::Busy | RouteOutcome::Duplicate => {
+            open.settling = true;
+            false
+        }
+        RouteOutcome::Failed(error) => {
+            tracing::warn!(%error, %table, %destination, %instance, "cannot delete a route");
+            let slow = matches!(error.class, Class::Quota | Class::Denied | Class::Invalid);
+            memory.holds.fail(table, destination, slow, Instant::now());
+            open.failed = true;
+            false
+        }
+    }
+}
+
+/// The step without changes to destinations that are still occupied.
+fn without(step: Step, stuck: &BTreeSet<IpNet>) -> Step {
+    let free = |changes: Vec<RouteChange>| changes.into_iter().filter(|c| !stuck.contains(&c.destination)).collect();
+    match step {
+        Step::Delete(changes) => Step::Delete(free(changes)),
+        Step::Create(changes) => Step::Create(free(changes)),
+    }
+}
+
+/// The state of each node's least advanced route.
+fn states(memory: &Memory, desired: &Desired) -> BTreeMap<String, State> {
+    let of = |need: &Need| {
+        let mut least = if need.incomplete { State::Missing } else { State::Settled };
+        let Some(tables) = &memory.tables else { return least.max(State::Unknown) };
+        for table in tables {
+            let Some(entries) = memory.entries.get(table) else {
+                least = least.max(State::Unknown);
+                continue;
+            };
+            for destination in &need.destinations {
+                least = least.max(state(destination, &need.instance, entries));
+            }
+        }
+        least
+    };
+    desired.nodes.iter().map(|(name, need)| (name.clone(), of(need))).collect()
+}
