@@ -28,7 +28,10 @@ use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use secrecy::SecretString;
 
-use crate::cloud::{RegionId, RouteTableId, VSwitchId, VpcId, ZoneId};
+use crate::{
+    cloud::{RegionId, RouteTableId, VSwitchId, VpcId, ZoneId},
+    telemetry,
+};
 
 pub use address::BindAddress;
 pub use controllers::Controller;
@@ -88,7 +91,7 @@ pub struct Config {
     pub leader: Leader,
     pub serving: Serving,
     pub kubernetes: Kubernetes,
-    pub logging: Logging,
+    pub logging: telemetry::Options,
     pub feature_gates: FeatureGates,
     /// Look, plan and log, but change nothing, neither in the cloud nor in the cluster.
     pub dry_run: bool,
@@ -200,10 +203,8 @@ pub struct Node {
     pub workers: usize,
     /// How long to wait for more nodes after the first one of a batch.
     pub aggregation_wait: Duration,
-    /// How often nodes that are not ready are looked up in the cloud (shut down or gone).
-    pub monitor_period: Duration,
-    /// How often addresses and labels are refreshed.
-    pub status_update_period: Duration,
+    /// How often all nodes are looked up in the cloud: addresses, labels, shut down, gone.
+    pub period: Duration,
     /// Leave the source/destination check of new nodes' network interfaces on.
     pub skip_source_dest_check: bool,
 }
@@ -253,25 +254,15 @@ pub struct Serving {
 /// How the cluster's API server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kubernetes {
-    /// From `--kubeconfig`, else from `KUBECONFIG`; `None`: the service account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// Requests a second, above 0.
+    /// The variable `KUBECONFIG`: a path, or several joined by `:`.
+    pub kubeconfig_env: Option<String>,
+    /// The variable `HOME`, below which `.kube/config` is the last resort.
+    pub home: Option<PathBuf>,
+    /// Address of the API server in place of the one that was found.
+    pub master: Option<String>,
+    /// Requests a second; 0 or less is without limit.
     pub qps: f64,
     /// Requests that may go at once, at least 1.
     pub burst: u32,
-}
-
-/// What the log looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Logging {
-    pub format: LogFormat,
-    /// klog's `--v`: 0 is for operators, 4 and up for debugging.
-    pub verbosity: u8,
-}
-
-/// The form of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    Text,
-    Json,
 }

@@ -2,10 +2,10 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
-/// An address to listen on; without a host all of them.
+/// An address to listen on; without a host all of them, of both families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BindAddress {
     pub host: Option<IpAddr>,
@@ -28,18 +28,6 @@ impl BindAddress {
             text => Some(text.parse().ok()?),
         };
         Some(Self { host, port })
-    }
-
-    /// What to bind, to be tried in order: where all addresses are meant, both families if the
-    /// machine has both, else IPv4.
-    pub fn candidates(&self) -> Vec<SocketAddr> {
-        match self.host {
-            Some(host) => vec![SocketAddr::new(host, self.port)],
-            None => vec![
-                SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), self.port),
-                SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.port),
-            ],
-        }
     }
 }
 
@@ -69,12 +57,5 @@ mod tests {
         for text in ["", "8080", "host", "host:80", "1.2.3.4", ":65536", ":-1", "::1:80", "[::1:80", ":http"] {
             assert_eq!(BindAddress::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn without_a_host_both_families_are_tried() {
-        let candidates = BindAddress::parse(":1").unwrap().candidates();
-        assert_eq!(candidates.iter().map(ToString::to_string).collect::<Vec<_>>(), ["[::]:1", "0.0.0.0:1"]);
-        assert_eq!(BindAddress::parse("[::1]:1").unwrap().candidates().len(), 1);
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn assemble(flags: Given, environment: &dyn Environment, problems: Pr
     let credentials = sources.credentials();
     let service = sources.service();
     let node = sources.node();
-    let route = sources.route(&controllers);
+    let route = sources.route(&controllers, node.aggregation_wait);
     let leader = sources.leader();
     let serving = sources.serving();
     let kubernetes = sources.kubernetes();

@@ -116,6 +116,20 @@ impl fmt::Display for Controller {
     }
 }
 
+/// The names as a table for the documentation.
+#[cfg(test)]
+pub(super) fn table() -> String {
+    let rows = NAMES.iter().map(|(name, means)| match means {
+        Means::Controllers([only]) if only.name() == *name => format!("| `{name}` | on its own |\n"),
+        Means::Controllers(controllers) => {
+            let all: Vec<_> = controllers.iter().map(|controller| format!("`{controller}`")).collect();
+            format!("| `{name}` | {} |\n", all.join(" and "))
+        }
+        Means::Nothing(why) => format!("| `{name}` | No effect: {why} |\n"),
+    });
+    format!("\n| name | turns on |\n|---|---|\n{}", rows.collect::<Vec<_>>().concat())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

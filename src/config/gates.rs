@@ -32,7 +32,7 @@ pub(super) const GATES: &[Gate] = &[
     Gate {
         name: "IPv6DualStack",
         default: false,
-        help: "IPv6 addresses of instances become node addresses, and Services may have IPv6 backends.",
+        help: "IPv6 addresses of instances become node addresses, and Services may have IPv6 backends",
         effect: Effect::Sets(|gates, on| gates.ipv6_dual_stack = on),
     },
     Gate {
@@ -54,6 +54,16 @@ pub(super) const GATES: &[Gate] = &[
         effect: Effect::None,
     },
 ];
+
+// === impl Gate ===
+
+impl Gate {
+    /// Whether asking for it changes anything.
+    #[cfg(test)]
+    pub(super) fn has_effect(&self) -> bool {
+        matches!(self.effect, Effect::Sets(_))
+    }
+}
 
 // === impl FeatureGates ===
 

@@ -3,7 +3,8 @@
 
 use std::fmt::{self, Display};
 
-use super::{BackendType, Config, Credentials, LogFormat, Network, Scheme, go_duration::format};
+use super::{BackendType, Config, Credentials, Network, Scheme, go_duration::format};
+use crate::telemetry::Format;
 
 // === impl Config ===
 
@@ -56,8 +57,7 @@ impl Display for Config {
         )?;
         write!(f, " node_batch={} node_workers={}", node.batch_size, node.workers)?;
         write!(f, " aggregation_wait={}", format(node.aggregation_wait))?;
-        write!(f, " node_monitor_period={}", format(node.monitor_period))?;
-        write!(f, " node_status_update_period={}", format(node.status_update_period))?;
+        write!(f, " node_period={}", format(node.period))?;
         write!(f, " skip_source_dest_check={}", node.skip_source_dest_check)?;
         write!(f, " configure_routes={} cluster_cidrs={}", route.configure, or("none", &joined(&route.cluster_cidrs)))?;
         write!(f, " route_period={} route_batch={}", format(route.period), route.batch_size)?;
@@ -71,15 +71,23 @@ impl Display for Config {
         }
         write!(f, " health={}", or("off", &joined(serving.health)))?;
         write!(f, " metrics={}", or("off", &joined(serving.metrics)))?;
-        let kubeconfig = kubernetes.kubeconfig.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        write!(f, " kubeconfig={}", or("default", &kubeconfig))?;
+        let kubeconfig = kubernetes.kubeconfig.as_ref().map(|path| path.display().to_string());
+        let kubeconfig = kubeconfig.or_else(|| kubernetes.kubeconfig_env.clone()).unwrap_or_default();
+        write!(f, " kubeconfig={}", or("none", &kubeconfig))?;
+        if let Some(master) = &kubernetes.master {
+            write!(f, " master={master}")?;
+        }
         write!(f, " kube_qps={} kube_burst={}", kubernetes.qps, kubernetes.burst)?;
-        write!(f, " log_format={} v={}", logging.format, logging.verbosity)?;
+        let log_format = match logging.format {
+            Format::Text => "text",
+            Format::Json => "json",
+        };
+        write!(f, " log_format={log_format} v={}", logging.verbosity)?;
         write!(f, " ipv6_dual_stack={}", feature_gates.ipv6_dual_stack)
     }
 }
 
-// === impl Network, Scheme, Credentials, BackendType, LogFormat ===
+// === impl Network, Scheme, Credentials, BackendType ===
 
 impl Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,15 +122,6 @@ impl Display for BackendType {
         f.write_str(match self {
             Self::Ecs => "ecs",
             Self::Eni => "eni",
-        })
-    }
-}
-
-impl Display for LogFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "text",
-            Self::Json => "json",
         })
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    super::{BindAddress, Kubernetes, Leader, LogFormat, Logging, Serving, go_duration},
+    super::{BindAddress, Kubernetes, Leader, Serving, go_duration, variables::base_url_of},
     Sources,
 };
+use crate::telemetry::{self, Format};
 
 /// client-go stretches the retry period by up to this factor, so the deadline must be longer.
 const RETRY_JITTER: f64 = 1.2;
@@ -113,39 +114,38 @@ impl Sources<'_> {
     }
 
     pub(super) fn kubernetes(&mut self) -> Kubernetes {
-        let qps = self.flags.decimal("kube-api-qps");
-        if qps <= 0.0 {
-            self.problems.fail(format!("--kube-api-qps is {qps}: expected more than 0"));
-        }
+        let path = |text: String| (!text.is_empty()).then(|| PathBuf::from(text));
         Kubernetes {
-            kubeconfig: self.kubeconfig(),
-            qps,
+            kubeconfig: path(self.flags.text("kubeconfig")),
+            kubeconfig_env: self.variable("KUBECONFIG"),
+            home: self.variable("HOME").and_then(path),
+            master: self.master(),
+            qps: self.flags.decimal("kube-api-qps"),
             burst: u32::try_from(self.flag_within("kube-api-burst", 1, 100_000)).unwrap_or(u32::MAX),
         }
     }
 
-    /// `KUBECONFIG` may be a list; the first file that is there counts.
-    fn kubeconfig(&self) -> Option<PathBuf> {
-        let flag = self.flags.text("kubeconfig");
-        if !flag.is_empty() {
-            return Some(PathBuf::from(flag));
+    fn master(&mut self) -> Option<String> {
+        let text = self.flags.text("master");
+        if text.is_empty() {
+            return None;
         }
-        let list = self.variable("KUBECONFIG")?;
-        let mut paths = list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from);
-        let first = paths.clone().next();
-        paths.find(|path| self.environment.exists(path)).or(first)
+        if base_url_of(&text).is_none() {
+            self.problems.fail("--master is not a URL: expected one such as https://10.0.0.1:6443".to_owned());
+        }
+        Some(text)
     }
 
-    pub(super) fn logging(&mut self) -> Logging {
+    pub(super) fn logging(&mut self) -> telemetry::Options {
         let format = match self.flags.text("logging-format").as_str() {
-            "text" => LogFormat::Text,
-            "json" => LogFormat::Json,
+            "text" => Format::Text,
+            "json" => Format::Json,
             other => {
                 self.problems.fail(format!("--logging-format is \"{other}\": expected text or json"));
-                LogFormat::Text
+                Format::Text
             }
         };
-        let verbosity = self.flags.integer("v").clamp(0, i64::from(u8::MAX));
-        Logging { format, verbosity: u8::try_from(verbosity).unwrap_or(u8::MAX) }
+        let verbosity = u8::try_from(self.flags.integer("v").clamp(0, i64::from(u8::MAX))).unwrap_or(u8::MAX);
+        telemetry::Options { format, verbosity, filter: self.variable("RUST_LOG") }
     }
 }

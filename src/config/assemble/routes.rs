@@ -13,14 +13,14 @@ use crate::cloud::RouteTableId;
 const SHORTEST_PERIOD: Duration = Duration::from_secs(60);
 
 impl Sources<'_> {
-    pub(super) fn route(&mut self, controllers: &BTreeSet<Controller>) -> Route {
+    pub(super) fn route(&mut self, controllers: &BTreeSet<Controller>, aggregation_wait: Duration) -> Route {
         let configure = self.configure(controllers);
         Route {
             configure,
             cluster_cidrs: if configure { self.cluster_cidrs() } else { Vec::new() },
             period: self.route_period(),
             batch_size: self.flag_within("route-reconcile-batch-size", 1, 50),
-            aggregation_wait: self.aggregation_wait(),
+            aggregation_wait,
             tables: self.route_tables(),
         }
     }

@@ -52,7 +52,6 @@ pub(super) const FLAGS: &[Flag] = &[
     accepted("profiling", Kind::Bool, PROFILER),
     accepted("contention-profiling", Kind::Bool, PROFILER),
     accepted("feature-gates", Kind::Text, "features are chosen by Global.featureGates of the cloud-config file"),
-    accepted("master", Kind::Text, "the API server's address is taken from the kubeconfig file or from the pod"),
     // Secure serving
     accepted("bind-address", Kind::Text, SECURE),
     accepted("secure-port", Kind::Integer, SECURE),

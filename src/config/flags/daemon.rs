@@ -44,15 +44,15 @@ pub(super) const FLAGS: &[Flag] = &[
         "node-monitor-period",
         Kind::Duration,
         "5m",
-        "How often nodes that are not ready are looked up in the cloud, to mark those that are shut down and to \
-         remove those that are gone",
+        "How often all nodes are looked up in the cloud: to refresh addresses and labels, to mark those that are shut \
+         down, to remove those that are gone. At least 10s",
     ),
     flag(
         Group::Nodes,
         "node-status-update-frequency",
         Kind::Duration,
         "5m",
-        "How often addresses and labels of nodes are refreshed",
+        "Another name for the same period. If both are given the shorter counts",
     ),
     flag(
         Group::Nodes,
@@ -133,7 +133,14 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Path of a kubeconfig file. Without it KUBECONFIG is used, else the service account of the pod",
     ),
-    flag(Group::Kubernetes, "kube-api-qps", Kind::Decimal, "20", "Requests a second to the API server"),
+    flag(Group::Kubernetes, "master", Kind::Text, "", "URL of the API server in place of the one that was found"),
+    flag(
+        Group::Kubernetes,
+        "kube-api-qps",
+        Kind::Decimal,
+        "20",
+        "Requests a second to the API server; 0 or less is without limit",
+    ),
     flag(Group::Kubernetes, "kube-api-burst", Kind::Integer, "30", "Requests to the API server that may go at once"),
     flag(
         Group::Leader,

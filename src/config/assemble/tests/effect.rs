@@ -1,0 +1,78 @@
+//! Nothing that claims an effect is silently dropped: each flag, key and variable changes the
+//! configuration.
+
+use super::*;
+use crate::config::{file::keys, flags, variables::VARIABLES};
+
+/// Everything that a configuration holds, as text.
+fn shown(line: &str, environment: &Fixed) -> String {
+    format!("{:?}", try_config(line, environment).unwrap_or_else(|errors| panic!("{line}: {errors:?}")))
+}
+
+#[test]
+fn every_flag_with_an_effect_has_one() {
+    let before = shown(LINE, &surroundings(SMALL));
+    for flag in flags::all().filter(|flag| flag.has_effect()) {
+        let value = match flag.name {
+            // In the line itself, or with one right value only.
+            "controllers" | "cloud-config" | "leader-elect-resource-lock" => continue,
+            "cloud-provider" => "aws",
+            "network" => "public",
+            "cluster-cidr" => "10.0.0.0/8",
+            "master" => "http://127.0.0.1:1",
+            "kubeconfig" => "/k",
+            "logging-format" => "json",
+            "leader-elect-resource-name" | "leader-elect-resource-namespace" => "x",
+            "health-probe-bind-addr" | "metrics-bind-addr" => "127.0.0.1:1",
+            "leader-elect-lease-duration" | "node-monitor-period" | "node-status-update-frequency" => "11s",
+            "leader-elect-renew-deadline" | "leader-elect-retry-period" => "4s",
+            "route-reconciliation-period" => "7m",
+            _ if flag.default == "true" => "false",
+            _ if flag.default == "false" => "true",
+            _ => "9",
+        };
+        let after = shown(&format!("{LINE} --{}={value}", flag.name), &surroundings(SMALL));
+        assert_ne!(before, after, "--{}={value}", flag.name);
+    }
+}
+
+#[test]
+fn every_key_with_an_effect_has_one() {
+    let line = LINE;
+    let key = "  accessKeyID: TFRBSWV4YW1wbGU=\n  accessKeySecret: ZXhhbXBsZS1zZWNyZXQ=\n";
+    let small = format!("Global:\n{key}");
+    let before = shown(line, &surroundings(&small));
+    for key in keys().iter().filter(|key| key.effect && !key.secret) {
+        let value = match key.name {
+            "serviceBackendType" => "eni",
+            "disablePublicSLB" => "true",
+            "featureGates" => "IPv6DualStack=true",
+            "nodeMonitorPeriod" | "nodeAddrSyncPeriod" => "20",
+            _ => "9",
+        };
+        let after = shown(line, &surroundings(&format!("{small}  {}: {value}\n", key.name)));
+        assert_ne!(before, after, "{}: {value}", key.name);
+    }
+}
+
+#[test]
+fn every_variable_has_an_effect_or_a_warning() {
+    let without_name = Fixed::default().with_file("/c", SMALL);
+    let before = shown(LINE, &without_name);
+    for variable in VARIABLES.iter().filter(|variable| !variable.name.starts_with("ACCESS_KEY")) {
+        let value = match variable.name {
+            "SECURITY_TOKEN" => continue, // Only with a key, see the tests of credentials.
+            "ALICLOUD_CLIENT_SCHEME" => "HTTP",
+            "SERVICE_FORCE_BACKEND_ENI" => "true",
+            _ => "x",
+        };
+        let environment = without_name.clone().with_variable(variable.name, value);
+        assert_ne!(before, shown(LINE, &environment), "{}", variable.name);
+        if !variable.effect {
+            assert_eq!(
+                try_config(LINE, &environment).unwrap().warnings,
+                [format!("{} has no effect: {}", variable.name, variable.help)]
+            );
+        }
+    }
+}
