@@ -104,6 +104,19 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn every_duration_reads_back(nanos in 0..=i64::MAX.unsigned_abs()) {
+            let duration = Duration::from_nanos(nanos);
+            proptest::prop_assert_eq!(parse(&format(duration)), Some(duration));
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in "[0-9.+hmsnuµ -]{0,40}|.*") {
+            parse(&text);
+        }
+    }
+
     #[test]
     fn written_durations_read_back() {
         for text in ["0s", "15s", "5m", "1h30m", "1h1m1s", "250ms", "1s5ns"] {

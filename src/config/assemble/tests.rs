@@ -154,3 +154,11 @@ fn vswitches_have_two_forms() {
         )
     );
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_command_line_and_no_file_is_too_strange(line in "(-{0,3}[a-z_=,*:0-9-]{0,20} ){0,5}", file in "(Global:\n)?.*") {
+        // Whatever it is, it ends in a configuration or in messages.
+        let _ = read(format!("{LINE} {line}").split_whitespace().map(OsString::from), &surroundings(&file));
+    }
+}
