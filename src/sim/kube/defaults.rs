@@ -1,5 +1,7 @@
 //! What the server fills in and checks kind by kind.
 
+mod node;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -16,6 +18,7 @@ use super::{
 pub(super) fn fill(store: &mut Store, resource: &Resource, object: &mut Value, old: Option<&Value>) -> Vec<Cause> {
     match resource.plural {
         "services" => service::fill(store, object, old),
+        "nodes" => node::fill(object, old),
         "pods" => pod(object, old),
         "namespaces" => namespace(object),
         "events" if old.is_none() => event::validate(resource, object),
@@ -33,7 +36,10 @@ pub(super) fn fill(store: &mut Store, resource: &Resource, object: &mut Value, o
 }
 
 /// What is checked of a write to the status alone.
-pub(super) fn check_status(resource: &Resource, object: &Value) -> Vec<Cause> {
+pub(super) fn check_status(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
+    if resource.is("", "nodes") {
+        return node::check(object, Some(old));
+    }
     let ingress = items(object, &["status", "loadBalancer", "ingress"]);
     if resource.is("", "services") && !ingress.is_empty() && text(object, &["spec", "type"]) != "LoadBalancer" {
         let detail = "may only be used when `spec.type` is LoadBalancer";

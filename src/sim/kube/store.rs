@@ -46,6 +46,8 @@ pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     revision: u64,
     history: VecDeque<Change>,
+    /// How many changes the history keeps.
+    pub(super) retained: usize,
     /// The newest revision that is no longer in the history.
     forgotten: u64,
     /// Wakes watches after a change.
@@ -71,6 +73,7 @@ impl Store {
             objects: BTreeMap::new(),
             revision: 0,
             history: VecDeque::new(),
+            retained: RETAINED,
             forgotten: 0,
             changed: watch::Sender::new(0),
         }
@@ -166,7 +169,7 @@ impl Store {
 
     fn record(&mut self, change: Change) {
         self.history.push_back(change);
-        while self.history.len() > RETAINED {
+        while self.history.len() > self.retained {
             self.forgotten = self.history.pop_front().map_or(self.forgotten, |c| c.revision);
         }
         self.changed.send_replace(self.revision);

@@ -1,10 +1,13 @@
+mod faults;
+mod objects;
+mod watching;
+mod wire;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Service};
-use kube::{
-    Api,
-    api::{Patch, PatchParams, PostParams},
-};
-use serde_json::json;
+use kube::{Api, api::PostParams};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::Kube;
 use crate::{clock::Clock, entropy::Entropy};
@@ -14,23 +17,20 @@ fn kube() -> Kube {
     Kube::new(Clock::simulated(epoch), Entropy::seeded(1))
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_without_a_socket_creates_reads_and_patches() {
-    let kube = kube();
+fn of<K: DeserializeOwned>(object: Value) -> K {
+    serde_json::from_value(object).unwrap()
+}
+
+fn service(name: &str) -> Service {
+    of(json!({ "metadata": { "name": name }, "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] } }))
+}
+
+fn node(name: &str) -> Node {
+    of(json!({ "metadata": { "name": name, "labels": { "name": name } } }))
+}
+
+/// Creates through HTTP.
+async fn post(kube: &Kube, service: &Service) -> Service {
     let services: Api<Service> = Api::default_namespaced(kube.client());
-    let service: Service = serde_json::from_value(json!({
-        "metadata": { "name": "web" },
-        "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
-    }))
-    .unwrap();
-    let created = services.create(&PostParams::default(), &service).await.unwrap();
-    let spec = created.spec.unwrap();
-    assert_eq!(spec.cluster_ip.as_deref(), Some("10.96.0.17"));
-    assert_eq!(spec.ports.unwrap()[0].node_port, Some(30001));
-    let patch = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "47.0.0.1" }] } } });
-    services.patch_status("web", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-    let service: Service = kube.get("default", "web").unwrap();
-    let ingress = service.status.unwrap().load_balancer.unwrap().ingress.unwrap();
-    assert_eq!(ingress[0].ip.as_deref(), Some("47.0.0.1"));
-    assert!(kube.list::<Node>().is_empty());
+    services.create(&PostParams::default(), service).await.unwrap()
 }
