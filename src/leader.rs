@@ -344,17 +344,36 @@ impl Elector {
     }
 
     async fn release(&self) {
-        let Inner { api, options, clock, .. } = &*self.0;
+        // A renewal that was cut short may have changed the version that we know: then read it.
         let known = self.0.observed.lock().lease.as_ref().map(|(lease, _)| lease.clone());
-        let Some(current) = known.filter(|lease| lease::holder(lease) == options.identity) else { return };
-        let released = Lease { spec: Some(lease::released(current.spec.as_ref(), clock.now())), ..current };
-        match self.bounded(api.replace(&options.name, &PostParams::default(), &released)).await {
-            Ok(lease) => {
-                self.observe(&lease);
-                debug!("gave back the leader lease {}", self.label());
-            }
+        let outcome = match known {
+            Some(lease) => self.give_back(lease).await,
+            None => Err("its version is not known".to_owned()),
+        };
+        let outcome = match outcome {
+            Err(_) => match self.bounded(self.0.api.get_opt(&self.0.options.name)).await {
+                Ok(Some(lease)) => self.give_back(lease).await,
+                Ok(None) => Ok(()),
+                Err(reason) => Err(reason),
+            },
+            done => done,
+        };
+        match outcome {
+            Ok(()) => debug!("gave back the leader lease {}", self.label()),
             Err(reason) => warn!(reason, "could not give back the leader lease {}: {reason}", self.label()),
         }
+    }
+
+    /// Does nothing to a lease that is another's by now.
+    async fn give_back(&self, lease: Lease) -> Result<(), String> {
+        let Inner { api, options, clock, .. } = &*self.0;
+        if lease::holder(&lease) != options.identity {
+            return Ok(());
+        }
+        let released = Lease { spec: Some(lease::released(lease.spec.as_ref(), clock.now())), ..lease };
+        let written = self.bounded(api.replace(&options.name, &PostParams::default(), &released)).await?;
+        self.observe(&written);
+        Ok(())
     }
 
     fn label(&self) -> String {

@@ -159,6 +159,7 @@ impl<K: Ord + Clone + Send + Display> Queue<K> {
                 }
                 let now = Instant::now();
                 state.promote(now);
+                self.measure(&state);
                 let mut wake = state.next_due();
                 match (state.ready(), linger) {
                     (0, _) => until = None,

@@ -23,6 +23,10 @@ pub use trim::Trim;
 /// EndpointSlices without this label belong to no Service.
 const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 
+/// A watch is begun anew after this time, so that one whose connection died in silence is noticed
+/// not long after.
+const WATCH_SECONDS: u32 = 120;
+
 /// The informers. Clones share the stores.
 #[derive(Clone, Default)]
 pub struct Cache {
@@ -43,8 +47,8 @@ impl Cache {
     /// Lists and watches until cancelled. A server that is away is waited for, with one log line a
     /// backoff step and kind.
     pub async fn run(&self, client: Client, entropy: Entropy, cancel: CancellationToken) {
-        let all = watcher::Config::default();
-        let of_services = watcher::Config::default().labels(SERVICE_NAME_LABEL);
+        let all = watcher::Config::default().timeout(WATCH_SECONDS);
+        let of_services = all.clone().labels(SERVICE_NAME_LABEL);
         tokio::join!(
             watch::follow(Api::all(client.clone()), all.clone(), &self.nodes, entropy.fork(), &cancel),
             watch::follow(Api::all(client.clone()), all, &self.services, entropy.fork(), &cancel),

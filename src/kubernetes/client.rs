@@ -28,7 +28,8 @@ pub struct Options {
     pub kubeconfig_env: Option<String>,
     /// The environment's `HOME`, for `.kube/config` below it.
     pub home: Option<PathBuf>,
-    /// `--master`: overrides the server's address.
+    /// `--master`: overrides the server's address; on its own, it is an address that asks for no
+    /// credentials.
     pub master: Option<String>,
     /// Name and version, for the API server's audit log.
     pub user_agent: String,
@@ -77,18 +78,25 @@ async fn locate_from(
     options: &Options,
     in_cluster: impl FnOnce() -> Result<Config, InClusterError>,
 ) -> Result<Located, Error> {
-    let mut located = find(options, in_cluster).await?;
-    if let Some(master) = &options.master {
-        located.config.cluster_url = master
-            .parse::<http::Uri>()
-            .ok()
-            .filter(|uri| uri.scheme().is_some() && uri.host().is_some())
-            .ok_or_else(|| Error::Master(master.clone()))?;
+    let master = options.master.as_deref().filter(|master| !master.is_empty()).map(parse_master).transpose()?;
+    match (find(options, in_cluster).await, master) {
+        (Ok(mut located), Some(server)) => {
+            located.config.cluster_url = server;
+            Ok(located)
+        }
+        (Err(Error::Nowhere { .. }), Some(server)) => {
+            Ok(Located { source: "--master".to_owned(), config: Config::new(server) })
+        }
+        (outcome, _) => outcome,
     }
-    // kube's default policy repeats a refused call up to 15 times with waits of up to 1000 s, which
-    // would outlive a lease. The controllers have their own retries.
-    located.config.default_retry = false;
-    Ok(located)
+}
+
+fn parse_master(master: &str) -> Result<http::Uri, Error> {
+    master
+        .parse::<http::Uri>()
+        .ok()
+        .filter(|uri| uri.scheme().is_some() && uri.host().is_some())
+        .ok_or_else(|| Error::Master(master.to_owned()))
 }
 
 async fn find(
@@ -132,6 +140,9 @@ pub fn connect(config: Config, options: &Options, may_write: MayWrite) -> Result
     let server = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let mut config = config;
+    // kube's default policy repeats a refused call up to 15 times with waits of up to 1000 s, which
+    // would outlive a lease. The controllers have their own retries.
+    config.default_retry = false;
     let agent = HeaderValue::from_str(&options.user_agent).map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
     config.headers.push((USER_AGENT, agent));
     let inner = ClientBuilder::try_from(config)

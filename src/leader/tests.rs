@@ -18,6 +18,8 @@ struct Link {
     refused: Arc<AtomicBool>,
     /// Requests reach nobody and stay without answer.
     dead: Arc<AtomicBool>,
+    /// Requests are carried out, and answered a second later.
+    slow: Arc<AtomicBool>,
 }
 
 /// A replica of the controller.
@@ -84,6 +86,9 @@ impl Server {
                     Ok(lease) => (StatusCode::OK, serde_json::to_vec(&lease)?),
                     Err(status) => (StatusCode::from_u16(status.code)?, serde_json::to_vec(&status)?),
                 };
+                if link.slow.load(Ordering::Relaxed) {
+                    tokio::time::sleep(seconds(1)).await;
+                }
                 Ok(Response::builder().status(code).body(Body::from(text))?)
             }
         });
@@ -186,6 +191,22 @@ async fn a_released_lease_is_taken_within_a_retry_period() {
     let took = b.until_leading().await;
     assert!(took <= Duration::from_millis(4500), "{took:?}");
     assert_eq!(server.lease().transitions, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_given_back_also_when_a_renewal_is_cut_short() {
+    let server = Server::default();
+    let a = server.replica("a");
+    let running = a.run();
+    a.until_leading().await;
+    a.link.slow.store(true, Ordering::Relaxed);
+    let version = server.0.lock().1;
+    while server.0.lock().1 == version {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    a.cancel.cancel();
+    assert_eq!(running.await.unwrap(), Some(Ended::Cancelled));
+    assert_eq!(server.lease().holder, "");
 }
 
 #[tokio::test(start_paused = true)]

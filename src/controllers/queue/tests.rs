@@ -159,6 +159,9 @@ async fn what_happens_is_counted() {
     assert_eq!((counts.depth.get(), counts.adds.get(), counts.retries.get()), (2, 3, 1));
     queue.next().await;
     assert_eq!(counts.depth.get(), 1);
+    let lingering = queue.next_batch(9, 100 * SECOND);
+    assert!(tokio::time::timeout(10 * SECOND, lingering).await.is_err());
+    assert_eq!(counts.depth.get(), 2, "c is due and waits with b");
 }
 
 #[tokio::test(start_paused = true)]
@@ -285,7 +288,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_queue_does_what_its_description_says(steps in proptest::collection::vec(any_step(), 0..120)) {

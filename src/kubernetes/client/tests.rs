@@ -56,11 +56,17 @@ async fn the_flag_goes_before_the_environment_and_that_before_home() {
     assert_eq!(located.config.cluster_url.host(), Some("flag"));
     assert_eq!(located.source, by_flag.display().to_string());
     assert_eq!(located.config.default_namespace, "shop");
-    assert!(!located.config.default_retry, "retries are the controllers' own");
     assert!(located.config.auth_info.token_file.is_some(), "kube reads the token again when it is renewed");
 
     options.master = Some("https://10.0.0.1:6443".into());
     assert_eq!(locate_outside(&options).await.unwrap().config.cluster_url.host(), Some("10.0.0.1"));
+}
+
+#[tokio::test]
+async fn a_server_named_by_itself_needs_no_kubeconfig() {
+    let options = Options { master: Some("http://127.0.0.1:8080".into()), ..mk_options() };
+    let located = locate_outside(&options).await.unwrap();
+    assert_eq!((located.source.as_str(), located.config.cluster_url.port_u16()), ("--master", Some(8080)));
 }
 
 #[tokio::test]
@@ -108,8 +114,13 @@ async fn a_client_over_a_router_is_fenced() {
 #[tokio::test]
 async fn a_client_over_the_network_names_itself_and_the_cause_of_a_failure() {
     let seen = Arc::new(parking_lot::Mutex::new(String::new()));
-    let noted = seen.clone();
-    let router = axum::Router::new().route(
+    let refusals = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (noted, counted) = (seen.clone(), refusals.clone());
+    let busy = axum::routing::get(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        async { http::StatusCode::SERVICE_UNAVAILABLE }
+    });
+    let router = axum::Router::new().route("/api/v1/nodes/busy", busy).route(
         "/api/v1/nodes/n1",
         axum::routing::get(move |headers: http::HeaderMap| {
             headers[USER_AGENT].to_str().unwrap().clone_into(&mut noted.lock());
@@ -125,6 +136,10 @@ async fn a_client_over_the_network_names_itself_and_the_cause_of_a_failure() {
     let nodes: Api<Node> = Api::all(connect_to(&server));
     nodes.get("n1").await.unwrap();
     assert_eq!(*seen.lock(), "ccm/test");
+
+    let nodes: Api<Node> = Api::all(connect_to(&server));
+    assert_eq!(failure::code(&nodes.get("busy").await.unwrap_err()), Some(503));
+    assert_eq!(refusals.load(std::sync::atomic::Ordering::Relaxed), 1, "retries are the controllers' own");
     serving.abort();
 
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
