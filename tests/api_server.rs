@@ -1,6 +1,7 @@
 //! The cluster side of the controller against the embedded Kubernetes API: informers, events and
 //! leader election, in one process and on simulated time.
 #![cfg(feature = "sim")]
+#![allow(clippy::unwrap_used, reason = "the lint sees no test in the functions that tests share")]
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -17,7 +18,10 @@ use ccm::{
     sim::kube::{Effect, Fault, Kube},
 };
 use k8s_openapi::api::core::v1::{Event, Node, Service};
-use kube::{Api, Client, ResourceExt, api::PostParams};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, PostParams},
+};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -89,7 +93,7 @@ async fn the_cache_survives_whatever_happens_to_its_watches() {
         // A read, so that an injected fault is spent on the watch or on this.
         seconds(130).await;
         let there: BTreeSet<String> =
-            nodes.list(&Default::default()).await.unwrap().iter().map(Node::name_any).collect();
+            nodes.list(&ListParams::default()).await.unwrap().iter().map(Node::name_any).collect();
         let cached: BTreeSet<String> = cache.nodes.list().iter().map(|node| node.name_any()).collect();
         assert_eq!(cached, there, "round {round}");
         assert_eq!(*known.lock(), there, "round {round}");
@@ -111,7 +115,7 @@ async fn an_event_is_found_at_the_object_it_is_about() {
     cancel.cancel();
     recorder.closed().await;
 
-    let found: Vec<Event> = Api::<Event>::all(kube.client()).list(&Default::default()).await.unwrap().items;
+    let found: Vec<Event> = Api::<Event>::all(kube.client()).list(&ListParams::default()).await.unwrap().items;
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].count, Some(3));
     assert_eq!(found[0].involved_object.uid, node.uid());
