@@ -17,7 +17,6 @@ mod request;
 mod retry;
 pub mod signature;
 #[cfg(test)]
-#[allow(dead_code)]
 pub(crate) mod testing;
 pub mod throttle;
 mod transport;

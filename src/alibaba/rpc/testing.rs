@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Client, Endpoints, Limits, Metrics, Parts, Policy, Reached, Transport, TransportError, credentials::Fixed,
 };
-use crate::{clock::Clock, entropy::Entropy};
+use crate::{alibaba::Alibaba, clock::Clock, entropy::Entropy};
 
 /// The published vectors.
 pub(crate) fn vectors() -> Value {
@@ -110,6 +110,11 @@ impl Script {
 
     pub(crate) fn unused(&self) -> usize {
         self.0.lock().answers.len()
+    }
+
+    /// The cloud with this client: VPC `vpc-1` in `cn-hangzhou`, no retries.
+    pub(crate) fn cloud(&self) -> Alibaba {
+        Alibaba::with_client(self.client(), Some("vpc-1".into()), Vec::new(), None)
     }
 
     /// A client that retries nothing.

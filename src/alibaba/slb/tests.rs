@@ -1,1 +1,2 @@
-
+mod actions;
+mod reads;
