@@ -45,7 +45,7 @@ impl Source for WithClock {
             (answer.flatten(), script.1)
         };
         sleep(Duration::from_millis(100)).await;
-        let life = answer.ok_or(CredentialsError { origin: "the script", message: "failed".to_owned() })?;
+        let life = answer.ok_or_else(|| CredentialsError { origin: "the script", message: "failed".to_owned() })?;
         let expires: Timestamp = self.clock.now() + life;
         Ok(Credentials {
             access_key_id: format!("id-{number}"),
@@ -67,7 +67,7 @@ async fn a_key_is_renewed_a_quarter_of_an_hour_before_its_end() {
     let script = Scripted::new([Some(LIFE)]);
     let cache = cache(&script);
     assert_eq!(id(&*cache).await.unwrap(), "id-1");
-    sleep(LIFE - Duration::from_mins(16)).await;
+    sleep(LIFE.saturating_sub(Duration::from_mins(16))).await;
     assert_eq!(id(&*cache).await.unwrap(), "id-1");
     sleep(Duration::from_mins(1)).await;
     assert_eq!(id(&*cache).await.unwrap(), "id-2");
@@ -88,7 +88,7 @@ async fn the_last_good_key_is_used_while_renewal_fails() {
     let script = Scripted::new([Some(LIFE), None]);
     let cache = cache(&script);
     id(&*cache).await.unwrap();
-    sleep(LIFE - Duration::from_mins(15)).await;
+    sleep(LIFE.saturating_sub(Duration::from_mins(15))).await;
     for _ in 0..14 * 60 {
         assert_eq!(id(&*cache).await.unwrap(), "id-1");
         sleep(Duration::from_secs(1)).await;
