@@ -42,6 +42,7 @@ use serde_json::Value;
 
 pub use self::{
     call_log::Call,
+    edit::EditError,
     fault::{Fault, Kind as FaultKind},
     http::DROP_HEADER,
     options::{Delays, Options, Quotas},

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{ecs, vpc};
+use super::{ecs, slb, vpc};
 
 /// A change that takes effect later.
 #[derive(Clone, Debug)]
 pub(crate) enum Due {
+    Slb(slb::Due),
     Ecs(ecs::Due),
     Vpc(vpc::Due),
 }

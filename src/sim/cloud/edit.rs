@@ -1,18 +1,80 @@
 //! Looks at and edits to the world, as an administrator or another tool would make them.
+//! None of them shows in the call log.
+
+use serde_json::Value;
 
 use super::{
-    Cloud, WorldError, agenda,
+    Caller, Cloud, Context, WorldError, agenda,
+    contract::{self, Contract},
     ecs::{self, Instance, InstanceStatus},
-    slb::LoadBalancer,
+    gateway,
+    params::Params,
+    slb::{Group, Listener, LoadBalancer},
     vpc::RouteEntry,
 };
+
+/// Why an edit was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{action}: {code}: {message}")]
+pub struct EditError {
+    /// The action, such as `slb.CreateLoadBalancer`.
+    pub action: String,
+    /// The cloud's error code.
+    pub code: String,
+    /// The cloud's message.
+    pub message: String,
+}
 
 // === impl Cloud ===
 
 impl Cloud {
+    /// Performs an API action as somebody else would: no signature, no fault, no delay, no
+    /// entry in the call log. This is how tests make foreign resources.
+    ///
+    /// `action` is `slb.CreateLoadBalancer` and the like; the reply is the action's.
+    pub fn administer(&self, action: &str, params: &[(&str, &str)]) -> Result<Value, EditError> {
+        let now = self.clock.now();
+        let inner = &mut *self.inner.lock();
+        inner.state.settle(now);
+        let (product, name) = action.split_once('.').unwrap_or(("", action));
+        let error = |code: &str, message: &str| EditError {
+            action: action.to_owned(),
+            code: code.to_owned(),
+            message: message.to_owned(),
+        };
+        let (Some(known), Some(handler)) = (Contract::get().action(product, name), gateway::handler(product, name))
+        else {
+            return Err(error("InvalidAction.NotFound", "no such action is simulated"));
+        };
+        let region = inner.state.regions.first().map(|region| region.id.clone()).unwrap_or_default();
+        let given = [("RegionId", region.as_str())].into_iter().chain(params.iter().copied());
+        let given = Params::new(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let refused = |failure: super::error::Failure| error(&failure.code, &failure.message);
+        let given = contract::check(known, &given).map_err(refused)?;
+        let region = given.text("RegionId");
+        let caller = Caller::default();
+        let mut cx = Context::new(name, &given, &region, &caller, now, &inner.options, &inner.entropy);
+        handler(&mut cx, &mut inner.state).map_err(refused)
+    }
+
     /// All load balancers, in the order of their ids.
     pub fn load_balancers(&self) -> Vec<LoadBalancer> {
         self.with_state(|state| state.slb.load_balancers.values().cloned().collect())
+    }
+
+    /// The listeners of a load balancer, in the order of their ports.
+    pub fn listeners(&self, load_balancer: &str) -> Vec<Listener> {
+        self.with_state(|state| {
+            state.slb.load_balancers.get(load_balancer).map(|lb| lb.listeners.clone()).unwrap_or_default()
+        })
+    }
+
+    /// The server groups of a load balancer, in the order of their ids.
+    pub fn groups(&self, load_balancer: &str) -> Vec<Group> {
+        self.with_state(|state| {
+            let groups = state.slb.groups.values().filter(|group| group.load_balancer == load_balancer);
+            groups.cloned().collect()
+        })
     }
 
     /// All instances, in the order of their ids.
@@ -45,19 +107,9 @@ impl Cloud {
         inner.state.add_instance(instance, now, &inner.entropy)
     }
 
-    /// Releases an instance: it and its interfaces are gone from all answers.
+    /// Releases an instance: it and its interfaces are gone from all answers and groups.
     pub fn remove_instance(&self, id: &str) -> Option<Instance> {
-        self.with_state(|state| {
-            let removed = state.ecs.instances.remove(id)?;
-            for interface in &removed.interfaces {
-                if let Some(interface) = state.ecs.interfaces.remove(interface) {
-                    for address in interface.private_ips {
-                        state.network.release_address(&interface.vswitch, address);
-                    }
-                }
-            }
-            Some(removed)
-        })
+        self.with_state(|state| state.remove_instance(id))
     }
 
     /// Sets an instance's status. Answers whether the instance exists.
@@ -84,6 +136,21 @@ impl Cloud {
         true
     }
 
+    /// Takes a server out of a group. Answers whether it was there.
+    pub fn remove_member(&self, group: &str, server: &str) -> bool {
+        self.with_state(|state| {
+            let Some(group) = state.slb.groups.get_mut(group) else { return false };
+            let before = group.servers.len();
+            group.servers.retain(|one| one.id != server);
+            group.servers.len() != before
+        })
+    }
+
+    /// Deletes a load balancer with all that belongs to it, protected or not.
+    pub fn remove_load_balancer(&self, id: &str) -> Option<LoadBalancer> {
+        self.with_state(|state| state.remove_load_balancer(id))
+    }
+
     /// Enables or disables an access key. Answers whether it exists.
     pub fn set_access_key_active(&self, id: &str, active: bool) -> bool {
         self.with_state(|state| state.keys.set_active(id, active))
@@ -95,10 +162,5 @@ impl Cloud {
         let mut inner = self.inner.lock();
         inner.state.keys.expire_sessions(now);
         inner.forget_role_key();
-    }
-
-    /// Deletes a load balancer with all that belongs to it, protected or not.
-    pub fn remove_load_balancer(&self, id: &str) -> Option<LoadBalancer> {
-        self.with_state(|state| state.remove_load_balancer(id))
     }
 }

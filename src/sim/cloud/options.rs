@@ -52,6 +52,10 @@ pub struct Quotas {
     pub listeners: Option<usize>,
     /// Backend servers of one CLB, over all its groups.
     pub backend_servers: Option<usize>,
+    /// Additional domains of one HTTPS listener.
+    pub domain_extensions: Option<usize>,
+    /// Access lists of the account.
+    pub acls: Option<usize>,
     /// Custom route entries of one table.
     pub route_entries: Option<usize>,
 }
@@ -107,6 +111,13 @@ impl Delays {
 impl Quotas {
     /// The limits that the products publish.
     pub fn published() -> Self {
-        Self { load_balancers: Some(60), listeners: Some(50), backend_servers: Some(200), route_entries: Some(200) }
+        Self {
+            load_balancers: Some(60),
+            listeners: Some(50),
+            backend_servers: Some(200),
+            domain_extensions: Some(3),
+            acls: Some(200),
+            route_entries: Some(200),
+        }
     }
 }

@@ -53,6 +53,24 @@ pub(super) fn describe_slb_zones(cx: &mut Context<'_>, state: &mut State) -> Res
     Ok(json!({ "Zones": { "Zone": zones.iter().map(item).collect::<Vec<_>>() } }))
 }
 
+/// Each pair of zones takes both kinds of addresses.
+pub(super) fn describe_available_resource(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let zones = zones(cx, state)?;
+    let kinds: Vec<Value> = ["vpc", "classic-internet"]
+        .into_iter()
+        .filter(|kind| cx.params.get("AddressType").is_none_or(|wanted| wanted == *kind))
+        .map(|kind| json!({ "AddressType": kind, "AddressIPVersion": "ipv4" }))
+        .collect();
+    let pairs = zones.iter().flat_map(|master| zones.iter().map(move |slave| (master, slave)));
+    let list: Vec<Value> = pairs
+        .filter(|(master, slave)| master != slave)
+        .map(|(master, slave)| {
+            json!({ "MasterZoneId": master, "SlaveZoneId": slave, "SupportResources": { "SupportResource": kinds } })
+        })
+        .collect();
+    Ok(json!({ "AvailableResources": { "AvailableResource": list } }))
+}
+
 /// NLB lists are bare.
 pub(super) fn describe_nlb_regions(_: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     Ok(json!({ "Regions": regions(state, "nlb") }))

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::{
     Context,
     agenda::{Agenda, Due},
-    ecs::Ecs,
+    ecs::{Ecs, Instance},
     region::Region,
     slb::Slb,
     sts::Keys,
-    vpc::Network,
+    vpc::{EipStatus, Network},
 };
 
 /// The cloud's resources. Tests may edit them as an administrator would.
@@ -61,9 +61,28 @@ impl State {
 
     fn apply(&mut self, due: Due) {
         match due {
+            Due::Slb(due) => self.slb.apply(due),
             Due::Ecs(due) => self.ecs.apply(due),
             Due::Vpc(due) => self.network.apply(due),
         }
+    }
+
+    /// Releases an instance with its interfaces, and takes it out of all groups.
+    pub fn remove_instance(&mut self, id: &str) -> Option<Instance> {
+        let removed = self.ecs.instances.remove(id)?;
+        self.slb.forget_server(id);
+        for interface in &removed.interfaces {
+            if let Some(interface) = self.ecs.interfaces.remove(interface) {
+                self.slb.forget_server(&interface.id);
+                for address in interface.private_ips {
+                    self.network.release_address(&interface.vswitch, address);
+                }
+            }
+        }
+        for eip in self.network.eips.values_mut().filter(|eip| eip.instance.as_deref() == Some(id)) {
+            (eip.status, eip.instance, eip.instance_type) = (EipStatus::Available, None, None);
+        }
+        Some(removed)
     }
 
     /// The account as a number, which some replies carry.

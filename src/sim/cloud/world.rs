@@ -11,7 +11,7 @@ use super::{
     agenda::Agenda,
     context::new_id,
     ecs::{Ecs, Instance, Interface},
-    slb::Slb,
+    slb::{Certificate, Slb},
     sts::Keys,
     vpc::{Eip, Network, RouteEntry, RouteStatus, RouteTable, VSwitch, Vpc},
 };
@@ -49,6 +49,9 @@ pub struct World {
     /// Elastic addresses.
     #[serde(default)]
     pub eips: Vec<Eip>,
+    /// Server certificates.
+    #[serde(default)]
+    pub certificates: Vec<Certificate>,
     /// Instances.
     #[serde(default)]
     pub instances: Vec<Instance>,
@@ -131,6 +134,7 @@ impl Default for World {
             vswitches: zones.iter().enumerate().map(vswitch).collect(),
             route_tables: Vec::new(),
             eips: Vec::new(),
+            certificates: Vec::new(),
             instances: Vec::new(),
             interfaces: Vec::new(),
         }
@@ -196,6 +200,9 @@ impl World {
         }
         for eip in self.eips {
             state.network.eips.insert(eip.id.clone(), Eip { created: or(eip.created, now), ..eip });
+        }
+        for one in self.certificates {
+            state.slb.certificates.insert(one.id.clone(), Certificate { created: or(one.created, now), ..one });
         }
         state.complete_route_tables(now, entropy);
         Ok(state)

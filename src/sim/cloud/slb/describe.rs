@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::LoadBalancer;
+use super::{Listener, LoadBalancer, Server};
 use crate::sim::cloud::{Context, State, error::Failure, paging, params::Params, tag, time};
 
 pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
@@ -92,7 +92,32 @@ fn shared(lb: &LoadBalancer) -> Value {
 pub(super) fn describe_attribute(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let lb = state.slb.load_balancer(cx.params.required("LoadBalancerId")?)?;
     let mut item = shared(lb);
-    item["BackendServers"] = json!({ "BackendServer": [] });
+    let server = |server: &Server| {
+        json!({
+            "ServerId": server.id,
+            "Weight": server.weight,
+            "Type": server.kind,
+            "ServerIp": server.ip,
+            "Description": server.description,
+        })
+    };
+    item["BackendServers"] = json!({ "BackendServer": lb.servers.iter().map(server).collect::<Vec<_>>() });
+    // Three lists of the same, one of them misspelled; callers rely on each.
+    let mut ports: Vec<u16> = lb.listeners.iter().map(|listener| listener.port).collect();
+    ports.dedup();
+    item["ListenerPorts"] = json!({ "ListenerPort": ports });
+    let misspelled = |one: &Listener| json!({ "ListenerPort": one.port, "ListenerProtocal": one.protocol.as_str() });
+    let spelled = |one: &Listener| {
+        json!({
+            "ListenerPort": one.port,
+            "ListenerProtocol": one.protocol.as_str(),
+            "Description": one.setting("Description").unwrap_or_default(),
+        })
+    };
+    item["ListenerPortsAndProtocal"] =
+        json!({ "ListenerPortAndProtocal": lb.listeners.iter().map(misspelled).collect::<Vec<_>>() });
+    item["ListenerPortsAndProtocol"] =
+        json!({ "ListenerPortAndProtocol": lb.listeners.iter().map(spelled).collect::<Vec<_>>() });
     item["CreateTime"] = time::seconds(lb.created).into();
     item["EndTime"] = "2999-09-08T16:00:00Z".into();
     item["EndTimeStamp"] = 32_493_801_600_000_i64.into();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::{Listener, Server};
 use crate::sim::cloud::{
     Context, State,
     error::Failure,
@@ -53,6 +54,10 @@ pub struct LoadBalancer {
     pub modification_protection_reason: String,
     /// Resource group id.
     pub resource_group: String,
+    /// Listeners in the order of their ports.
+    pub listeners: Vec<Listener>,
+    /// Default servers, which listeners without a group use.
+    pub servers: Vec<Server>,
     /// Tags.
     pub tags: Tags,
     /// Creation time.
@@ -121,6 +126,8 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
         modification_protection: cx.params.get("ModificationProtectionStatus").unwrap_or("NonProtection").to_owned(),
         modification_protection_reason: cx.params.text("ModificationProtectionReason"),
         resource_group: cx.params.get("ResourceGroupId").map_or_else(|| state.resource_group(), str::to_owned),
+        listeners: Vec::new(),
+        servers: Vec::new(),
         tags,
         created: cx.now,
         id,
@@ -206,6 +213,9 @@ impl State {
     /// Removes a load balancer with all that belongs to it.
     pub fn remove_load_balancer(&mut self, id: &str) -> Option<LoadBalancer> {
         let removed = self.slb.load_balancers.remove(id)?;
+        self.slb.groups.retain(|_, group| group.load_balancer != id);
+        self.slb.rules.retain(|_, rule| rule.load_balancer != id);
+        self.slb.domain_extensions.retain(|_, extension| extension.load_balancer != id);
         if !removed.vswitch.is_empty() {
             self.network.release_address(&removed.vswitch, removed.address);
         }
@@ -216,6 +226,14 @@ impl State {
 // === impl LoadBalancer ===
 
 impl LoadBalancer {
+    /// Refuses changes to a locked load balancer.
+    pub(super) fn check_unlocked(&self) -> Result<(), Failure> {
+        if self.status == "locked" {
+            return Err(Failure::bad("Operation.NotAllowed", format!("The load balancer {} is locked.", self.id)));
+        }
+        Ok(())
+    }
+
     /// `vpc` or `classic`: load balancers on the internet belong to no VPC.
     pub fn network_type(&self) -> &'static str {
         if self.vpc.is_empty() { "classic" } else { "vpc" }

@@ -15,6 +15,26 @@ pub(super) fn set_name(cx: &mut Context<'_>, state: &mut State) -> Result<Value,
     Ok(json!({}))
 }
 
+pub(super) fn set_status(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let lb = state.slb.load_balancer_mut(cx.params.required("LoadBalancerId")?)?;
+    lb.check_unlocked()?;
+    cx.set(&mut lb.status, cx.params.required("LoadBalancerStatus")?.to_owned());
+    Ok(json!({}))
+}
+
+pub(super) fn move_resource_group(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let id = cx.params.required("ResourceId")?;
+    if cx.params.get("ResourceType") != Some("loadbalancer") {
+        return Err(Failure::bad(
+            "UnsupportedOperation",
+            "Only load balancers are moved; other types are not simulated.",
+        ));
+    }
+    let lb = state.slb.load_balancer_mut(id)?;
+    cx.set(&mut lb.resource_group, cx.params.required("NewResourceGroupId")?.to_owned());
+    Ok(json!({}))
+}
+
 pub(super) fn set_delete_protection(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let lb = state.slb.load_balancer_mut(cx.params.required("LoadBalancerId")?)?;
     cx.set(&mut lb.delete_protection, cx.params.get("DeleteProtection") == Some("on"));
