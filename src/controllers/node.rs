@@ -453,3 +453,6 @@ fn missing<'a>(node: &'a Node, name: &'a str, witnessed: bool) -> Missing<'a> {
         expected: plan::has_taint(node, SCALE_IN_TAINT),
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests;

@@ -121,9 +121,9 @@ impl Controller {
                 notify.notify_one();
             }
         });
-        let mut due = Some(Instant::now());
         loop {
-            let gather = async {
+            let due = self.pass.run(&mut self.memory).await;
+            let wait = async {
                 tokio::select! {
                     biased;
                     () = changed.notified() => tokio::time::sleep(self.aggregation_wait).await,
@@ -133,9 +133,8 @@ impl Controller {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,
-                () = gather => {}
+                () = wait => {}
             }
-            due = self.pass.run(&mut self.memory).await;
         }
     }
 }
@@ -147,3 +146,6 @@ async fn at(due: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests;

@@ -1,4 +1,9 @@
-//! Builders of Nodes and instances for tests.
+//! Builders of Nodes and instances for tests, and a cluster to run controllers in.
+
+#[cfg(feature = "sim")]
+pub(crate) mod cloud;
+#[cfg(feature = "sim")]
+pub(crate) mod cluster;
 
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -9,6 +14,7 @@ use k8s_openapi::{
 use super::plan::UNINITIALIZED_TAINT;
 use crate::cloud::{Instance, InstanceStatus};
 
+#[derive(Clone)]
 pub(crate) struct MkNode(Node);
 
 pub(crate) fn mk_node(name: &str) -> MkNode {

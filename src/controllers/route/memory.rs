@@ -63,12 +63,13 @@ impl Memory {
     pub(super) fn created(&mut self, table: &RouteTableId, change: &RouteChange) {
         self.ours.insert(change.clone());
         self.holds.clear(table, &change.destination);
-        self.entries.entry(table.clone()).or_default().push(Route {
+        let entry = Route {
             destination: change.destination,
             instance: Some(change.instance.clone()),
             next_hop: change.instance.to_string(),
             status: RouteStatus::Pending,
-        });
+        };
+        self.entries.entry(table.clone()).and_modify(|entries| entries.push(entry));
     }
 
     /// A change was carried out.

@@ -216,6 +216,9 @@ impl Pass {
                     Step::Delete(_) => {}
                 }
             }
+            if !memory.entries.contains_key(table) {
+                return;
+            }
             if matches!(step, Step::Create(_)) {
                 self.latencies.observe("create", started.elapsed());
             }
@@ -257,7 +260,7 @@ impl Pass {
                 Error::new(Class::Busy, "CreateRouteEntries", change.destination.to_string(), message)
             }
             RouteOutcome::Failed(error) => {
-                open.failed |= error.class == Class::Unknown;
+                doubt(memory, table, &error, open);
                 error
             }
         };
@@ -295,28 +298,34 @@ impl Pass {
         nodes: &BTreeMap<String, Arc<Node>>,
         condition: impl Fn(&Node) -> Option<NodeCondition>,
     ) -> bool {
-        let changed: Vec<_> = nodes.iter().filter_map(|(name, node)| Some((name, node, condition(node)?))).collect();
+        let changed: Vec<_> =
+            nodes.values().filter_map(|node| Some((node.clone(), condition(node.as_ref())?))).collect();
         let failures = stream::iter(changed)
-            .map(|(name, node, condition)| async move {
-                // The uid keeps the patch from a new node of the same name.
-                let body = json!({ "metadata": { "uid": node.metadata.uid }, "status": { "conditions": [condition] } });
-                match patch::strategic_status(&self.api, name, body).await {
-                    Ok(_) => {
-                        let reason = condition.reason.as_deref().unwrap_or_default();
-                        tracing::info!(node = name, status = condition.status, reason, "set NetworkUnavailable");
-                        0
-                    }
-                    Err(error) if error.is_not_found() => 0,
-                    Err(error) => {
-                        tracing::warn!(%error, node = name, "cannot tell whether the node's routes are there");
-                        1
-                    }
-                }
-            })
+            .map(|(node, condition)| self.write_condition(node, condition))
             .buffer_unordered(WRITES_AT_ONCE)
-            .fold(0usize, |sum, failures| async move { sum + failures })
+            .filter(|written| std::future::ready(!written))
+            .count()
             .await;
         failures == 0
+    }
+
+    /// Tells whether it could be written, or need not be any more.
+    async fn write_condition(&self, node: Arc<Node>, condition: NodeCondition) -> bool {
+        let name = name_of(&node);
+        // The uid keeps the patch from a new node of the same name.
+        let body = json!({ "metadata": { "uid": node.metadata.uid }, "status": { "conditions": [condition] } });
+        match patch::strategic_status(&self.api, &name, body).await {
+            Ok(_) => {
+                let reason = condition.reason.as_deref().unwrap_or_default();
+                tracing::info!(node = name, status = condition.status, reason, "set NetworkUnavailable");
+                true
+            }
+            Err(error) if error.is_not_found() => true,
+            Err(error) => {
+                tracing::warn!(%error, node = name, "cannot tell whether the node's routes are there");
+                false
+            }
+        }
     }
 
     /// Tells the user of a node, once.
@@ -362,8 +371,17 @@ fn deleted(
             let slow = matches!(error.class, Class::Quota | Class::Denied | Class::Invalid);
             memory.holds.fail(table, destination, slow, Instant::now());
             open.failed = true;
+            doubt(memory, table, &error, open);
             false
         }
+    }
+}
+
+/// A change that may or may not have been made: what the table holds is not known until it is read.
+fn doubt(memory: &mut Memory, table: &RouteTableId, error: &Error, open: &mut Open) {
+    if error.class == Class::Unknown {
+        memory.entries.remove(table);
+        open.settling = true;
     }
 }
 

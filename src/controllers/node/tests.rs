@@ -1,0 +1,49 @@
+//! The node controller against the embedded API server and an in-memory cloud, on paused time.
+
+mod absence;
+mod joining;
+mod shutdown;
+
+use super::{
+    fixtures::{
+        MkNode,
+        cluster::{Cluster, seconds},
+        mk_node,
+    },
+    *,
+};
+
+fn ecs(instance: &str) -> MkNode {
+    mk_node(&format!("node-{instance}")).provider_id(&format!("cn-hangzhou.{instance}"))
+}
+
+fn start(cluster: &Cluster, edit: impl FnOnce(&mut Options)) {
+    let mut options = Options::new("cn-hangzhou".into());
+    edit(&mut options);
+    cluster.watch();
+    let controller = Controller::new(
+        options,
+        cluster.cache.clone(),
+        cluster.kube.client(),
+        cluster.provider(),
+        cluster.recorder.clone(),
+        cluster.clock.clone(),
+        cluster.entropy.fork(),
+        &cluster.metrics,
+    );
+    tokio::spawn(controller.run(cluster.cancel.clone()));
+}
+
+/// A cluster of `count` initialised nodes `node-i-0`… that are Ready, with the controller running.
+async fn steady(count: usize) -> Cluster {
+    let cluster = Cluster::new();
+    for n in 0..count {
+        let id = format!("i-{n}");
+        cluster.cloud.boot(&id, &format!("10.0.{}.{}", n / 250, n % 250 + 1));
+        cluster.add(&ecs(&id).joining().ready("True"));
+    }
+    start(&cluster, |_| {});
+    seconds(5).await;
+    assert!((0..count).all(|n| cluster.taints(&format!("node-i-{n}")).is_empty()));
+    cluster
+}

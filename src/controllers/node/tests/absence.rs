@@ -1,0 +1,116 @@
+use super::*;
+
+fn names(cluster: &Cluster) -> Vec<String> {
+    cluster.kube.list::<Node>().iter().map(name_of).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_instance_is_gone_is_deleted() {
+    for status in ["False", "Unknown"] {
+        let cluster = steady(3).await;
+        cluster.cloud.release("i-1");
+        cluster.report_ready("node-i-1", status);
+        seconds(5).await;
+        assert_eq!(names(&cluster).len(), 3, "one answer is no proof");
+        seconds(10).await;
+        assert_eq!(names(&cluster), ["node-i-0", "node-i-2"], "{status}");
+        assert_eq!(cluster.events("DeletedNode"), ["node-i-1: node-i-1"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_ready_or_whose_instance_exists_is_kept() {
+    let cluster = steady(4).await;
+    cluster.cloud.release("i-0");
+    cluster.report_ready("node-i-1", "False");
+    cluster.report_ready("node-i-2", "Unknown");
+    seconds(30 * 60).await;
+    assert_eq!(names(&cluster).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_prove_nothing_delete_nothing() {
+    for class in [Class::Denied, Class::Throttled, Class::Transient, Class::Malformed, Class::Unknown, Class::NotFound]
+    {
+        let cluster = steady(10).await;
+        cluster.cloud.fail("DescribeInstances", class);
+        (0..6).for_each(|n| cluster.report_ready(&format!("node-i-{n}"), "Unknown"));
+        seconds(60 * 60).await;
+        assert_eq!(names(&cluster).len(), 10, "{class:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_deletes_nothing() {
+    let cluster = steady(10).await;
+    cluster.cloud.edit(|state| state.instances.clear());
+    (0..6).for_each(|n| cluster.report_ready(&format!("node-i-{n}"), "Unknown"));
+    seconds(60 * 60).await;
+    assert_eq!(names(&cluster).len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_an_answer_deletes_nothing_and_is_told() {
+    let cluster = steady(10).await;
+    for n in 0..5 {
+        cluster.cloud.release(&format!("i-{n}"));
+        cluster.report_ready(&format!("node-i-{n}"), "Unknown");
+    }
+    seconds(60 * 60).await;
+    assert_eq!(names(&cluster).len(), 10);
+    let told = cluster.events("DeleteNodeFailed");
+    assert!(told[0].contains("5 of 10 instances are missing at once"), "{told:?}");
+    assert!(cluster.metrics.encode().unwrap().contains("ccm_node_instances_missing 5"));
+    // Once the others are seen again, the one that is really gone goes.
+    for n in 1..5 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
+    }
+    seconds(90).await;
+    assert_eq!(cluster.events("DeletedNode"), ["node-i-0: node-i-0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_node_is_never_deleted() {
+    let cluster = steady(1).await;
+    cluster.cloud.release("i-0");
+    cluster.report_ready("node-i-0", "Unknown");
+    seconds(60 * 60).await;
+    assert_eq!(names(&cluster), ["node-i-0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_comes_back_into_view_in_time_keeps_its_node() {
+    let cluster = steady(3).await;
+    cluster.cloud.release("i-1");
+    cluster.report_ready("node-i-1", "Unknown");
+    seconds(5).await;
+    cluster.cloud.boot("i-1", "10.0.0.2");
+    seconds(60 * 60).await;
+    assert_eq!(names(&cluster).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announced_scale_in_goes_through() {
+    let cluster = steady(10).await;
+    for n in 2..10 {
+        let taint = mk_node("t").taint(SCALE_IN_TAINT, "NoSchedule").build().spec.unwrap().taints;
+        let name = format!("node-i-{n}");
+        cluster.kube.patch::<Node>("", &name, serde_json::json!({ "spec": { "taints": taint } })).unwrap();
+        cluster.cloud.release(&format!("i-{n}"));
+        cluster.report_ready(&name, "Unknown");
+    }
+    seconds(20).await;
+    assert_eq!(names(&cluster), ["node-i-0", "node-i-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_node_of_the_same_name_is_not_deleted_for_the_old_one() {
+    let cluster = steady(3).await;
+    cluster.cloud.release("i-1");
+    cluster.report_ready("node-i-1", "Unknown");
+    seconds(5).await;
+    cluster.kube.delete::<Node>("", "node-i-1").unwrap();
+    cluster.add(&ecs("i-1").ready("Unknown"));
+    seconds(8).await;
+    assert_eq!(names(&cluster).len(), 3, "what was seen of the old one does not count");
+}
