@@ -454,5 +454,6 @@ fn missing<'a>(node: &'a Node, name: &'a str, witnessed: bool) -> Missing<'a> {
     }
 }
 
-#[cfg(all(test, feature = "sim"))]
+#[cfg(test)]
+#[cfg(feature = "sim")]
 mod tests;

@@ -147,5 +147,6 @@ async fn at(due: Option<Instant>) {
     }
 }
 
-#[cfg(all(test, feature = "sim"))]
+#[cfg(test)]
+#[cfg(feature = "sim")]
 mod tests;
