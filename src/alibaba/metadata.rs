@@ -25,6 +25,7 @@ pub struct Metadata(Arc<Inner>);
 struct Inner {
     endpoint: String,
     transport: Arc<dyn Transport>,
+    use_tokens: bool,
     token: tokio::sync::Mutex<Option<Token>>,
     /// What cannot change while the machine runs.
     facts: Mutex<BTreeMap<&'static str, String>>,
@@ -70,9 +71,19 @@ impl fmt::Debug for Metadata {
 impl Metadata {
     /// Talks to `endpoint` (a URL without path; [`DEFAULT_ENDPOINT`]).
     pub fn new(endpoint: &str, transport: Arc<dyn Transport>) -> Self {
+        Self::build(endpoint, transport, true)
+    }
+
+    /// The same, but never asks for a token.
+    pub fn without_tokens(endpoint: &str, transport: Arc<dyn Transport>) -> Self {
+        Self::build(endpoint, transport, false)
+    }
+
+    fn build(endpoint: &str, transport: Arc<dyn Transport>, use_tokens: bool) -> Self {
         Self(Arc::new(Inner {
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             transport,
+            use_tokens,
             token: tokio::sync::Mutex::new(None),
             facts: Mutex::new(BTreeMap::new()),
         }))
@@ -147,6 +158,9 @@ impl Metadata {
     }
 
     async fn token(&self) -> Option<SecretString> {
+        if !self.0.use_tokens {
+            return None;
+        }
         let mut token = self.0.token.lock().await;
         if let Some(Token { value, until }) = token.as_ref()
             && *until > Instant::now()

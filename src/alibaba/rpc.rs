@@ -29,4 +29,4 @@ pub use product::Product;
 pub use request::{Kind, Request};
 pub use retry::Policy;
 pub use throttle::Limits;
-pub use transport::{Https, Reached, Transport, TransportError};
+pub use transport::{Https, InProcess, Reached, Transport, TransportError};

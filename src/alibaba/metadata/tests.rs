@@ -38,6 +38,15 @@ async fn a_token_is_fetched_once_and_facts_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tokens_can_be_turned_off() {
+    let script = Script::default();
+    script.answer_text(200, "cn-beijing");
+    let metadata = Metadata::without_tokens("http://metadata.test", Arc::new(script.clone()));
+    assert_eq!(metadata.region().await.unwrap(), "cn-beijing".into());
+    assert_eq!(requests(&script), ["GET http://metadata.test/latest/meta-data/region-id"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_is_replaced_before_it_ends() {
     let script = Script::default();
     script.answer_text(200, "one").answer_text(200, "x").answer_text(200, "two").answer_text(200, "x");

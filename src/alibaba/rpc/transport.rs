@@ -1,9 +1,13 @@
 //! How requests get to a server: one small trait, so that tests need no socket.
 
+mod in_process;
+
 use std::{error::Error as _, fmt::Write as _, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+
+pub use in_process::InProcess;
 
 /// The longest time for one request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
