@@ -10,6 +10,8 @@ use super::{
 pub struct FeatureGates {
     /// Also use IPv6 addresses of nodes, and IPv6 backends where a Service asks for them.
     pub ipv6_dual_stack: bool,
+    /// The type annotation of a Service chooses between classic and network load balancers.
+    pub load_balancer_type_annotation: bool,
 }
 
 /// A gate that is understood.
@@ -50,8 +52,8 @@ pub(super) const GATES: &[Gate] = &[
     Gate {
         name: "LoadBalancerTypeAnnotation",
         default: false,
-        help: "network load balancers are not handled yet",
-        effect: Effect::None,
+        help: "The type annotation of a Service chooses its kind of load balancer; nlb means not a classic one.",
+        effect: Effect::Sets(|gates, on| gates.load_balancer_type_annotation = on),
     },
 ];
 

@@ -33,6 +33,7 @@ use crate::{
     cloud::{CloudProvider, VSwitchId, VpcId},
     entropy::Entropy,
     kubernetes::{cache::Cache, events::Recorder},
+    metrics::{LoadBalancers, Metrics},
 };
 
 /// How the service controller works.
@@ -77,6 +78,7 @@ pub struct Controller {
     known: Arc<Known>,
     records: Arc<Records>,
     queue: Queue<Key>,
+    latencies: LoadBalancers,
     /// Nodes or endpoints changed in a way that may concern a Service.
     members_changed: triggers::MembersChanged,
 }
@@ -130,8 +132,10 @@ impl Controller {
         cloud: Arc<dyn CloudProvider>,
         recorder: Recorder,
         entropy: &Entropy,
-        queue: Queue<Key>,
+        metrics: &Metrics,
     ) -> Self {
+        let queue = Queue::with_metrics(entropy.fork(), metrics.queue("service"));
+        let latencies = metrics.load_balancers.clone();
         Self {
             options,
             cache,
@@ -142,6 +146,7 @@ impl Controller {
             known: Arc::new(Known::default()),
             records: Arc::new(Records::default()),
             queue,
+            latencies,
             members_changed: triggers::MembersChanged::default(),
         }
     }

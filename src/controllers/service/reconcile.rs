@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::{
     Controller, Key,
@@ -58,12 +59,17 @@ impl Controller {
             return Outcome::Done;
         };
         let wants = class::wants(&service, self.options.type_annotation);
+        let started = Instant::now();
+        let measure = |verb, succeeded| self.latencies.observe("CLBType", verb, started.elapsed(), succeeded);
         if wants == Wants::Clb && !class::is_deleting(&service) {
+            let verb = if class::has_finalizer(&service) { "Update" } else { "Creation" };
             let result = self.ensure(key, &service).await;
+            measure(verb, result.is_ok());
             return self.tell(key, &service, "SyncLoadBalancerFailed", "Error syncing load balancer", result);
         }
         if class::has_finalizer(&service) {
             let result = self.clean_up(key, &service).await;
+            measure("Deletion", result.is_ok());
             return self.tell(key, &service, "CleanLoadBalancerFailed", "Error deleting load balancer", result);
         }
         if wants == Wants::Nlb && !class::is_deleting(&service) {

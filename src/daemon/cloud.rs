@@ -1,0 +1,85 @@
+//! Connects to the cloud: credentials, facts, client, decorators.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Daemon, facts, facts::Facts};
+use crate::{
+    alibaba::{
+        self, Alibaba, Metadata,
+        metadata::DEFAULT_ENDPOINT,
+        rpc::{
+            self,
+            credentials::{Cached, Fixed, RamRole, Source},
+        },
+    },
+    cloud::{CloudProvider, dry_run::DryRun},
+    config::{self, Credentials, build_info},
+};
+
+/// The cloud and what is known of the cluster's place in it.
+pub(super) struct Connected {
+    pub(super) cloud: Arc<dyn CloudProvider>,
+    pub(super) facts: Facts,
+}
+
+impl Daemon {
+    /// Gets everything ready to call the cloud; `None` when asked to stop before.
+    pub(super) async fn connect_cloud(&self, stop: &CancellationToken) -> Option<Connected> {
+        let config = &self.config.cloud;
+        let endpoint = config.endpoints.metadata.as_deref().unwrap_or(DEFAULT_ENDPOINT);
+        let metadata = Metadata::new(endpoint, self.transport.clone());
+        let facts = facts::find(&self.config, &metadata, &self.entropy, stop).await?;
+        let calls = rpc::Metrics::new();
+        self.metrics.register(|registry| calls.register(registry));
+        let options = alibaba::Options {
+            vpc: Some(facts.vpc.clone()),
+            vswitches: config.vswitches.clone(),
+            cluster_id: config.cluster_id.clone(),
+            network: match config.network {
+                config::Network::Vpc => rpc::Network::Vpc,
+                config::Network::Public => rpc::Network::Public,
+            },
+            endpoints: rpc::EndpointOverrides {
+                ecs: config.endpoints.ecs.clone(),
+                vpc: config.endpoints.vpc.clone(),
+                slb: config.endpoints.slb.clone(),
+                sts: config.endpoints.sts.clone(),
+            },
+            scheme: match config.scheme {
+                config::Scheme::Https => rpc::Scheme::Https,
+                config::Scheme::Http => rpc::Scheme::Http,
+            },
+            // The middle part is what the released controller is known by in the cloud's logs.
+            user_agent: format!("alibaba-cloud-controller-manager/{0} ack.ccm/{0}", build_info::VERSION),
+            metadata: Some(metadata.clone()),
+            ..alibaba::Options::new(facts.region.clone())
+        };
+        let credentials = self.credentials(&metadata);
+        let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
+        let alibaba = Alibaba::new(options, self.transport.clone(), credentials, clock, entropy, calls);
+        let mut cloud: Arc<dyn CloudProvider> = Arc::new(alibaba);
+        if self.config.dry_run {
+            cloud = Arc::new(DryRun::new(cloud));
+        }
+        Some(Connected { cloud, facts })
+    }
+
+    fn credentials(&self, metadata: &Metadata) -> Arc<dyn Source> {
+        match &self.config.credentials {
+            Credentials::File(key) | Credentials::Environment(key) => {
+                use secrecy::ExposeSecret;
+                let id = key.id.expose_secret().to_owned();
+                Arc::new(match &key.token {
+                    None => Fixed::access_key(id, key.secret.clone()),
+                    Some(token) => Fixed::sts(id, key.secret.clone(), token.clone()),
+                })
+            }
+            Credentials::RamRole => {
+                let role = RamRole::new(metadata.clone(), None, self.clock.clone());
+                Arc::new(Cached::new(role, self.clock.clone(), self.entropy.fork()))
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What the controller does for its users, one file a capability. The real program runs against
+//! the simulated cloud and the embedded Kubernetes API in one process.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value, unreachable_pub)]
+
+mod cost;
+mod determinism;
+mod nodes;
+mod replicas;
+mod routes;
+mod services;
+mod support;

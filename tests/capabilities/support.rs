@@ -1,0 +1,230 @@
+//! The harness: the real controller between the simulated cloud and the embedded Kubernetes API,
+//! in one process, without a socket, on simulated time and one seed.
+
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ccm::{
+    alibaba::rpc::{Reached, Transport, TransportError},
+    clock::Clock,
+    config::{self, Config, Request},
+    daemon::{self, Surroundings, shutdown::Shutdown},
+    entropy::Entropy,
+    sim::{
+        cloud::{self, Cloud, DROP_HEADER},
+        world::World,
+    },
+};
+use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::{Event, Node, Service};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tower::ServiceExt;
+
+/// Calls the simulated cloud's router without a socket. Requests for any host end there.
+pub struct Wire(pub axum::Router);
+
+#[async_trait]
+impl Transport for Wire {
+    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+        let request = request.map(axum::body::Body::from);
+        let response = self.0.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
+        if response.headers().contains_key(DROP_HEADER) {
+            return Err(TransportError::new("the connection was cut", Reached::Maybe));
+        }
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.map_err(|e| TransportError::new(e.to_string(), Reached::Maybe))?.to_bytes();
+        Ok(http::Response::from_parts(parts, bytes))
+    }
+}
+
+/// Runs a story on one thread, on paused time.
+pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
+    play_seeded(1, story);
+}
+
+/// The same seed gives the same calls, byte for byte.
+pub fn play_seeded<F: Future<Output = ()>>(seed: u64, story: impl FnOnce(Stage) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let stage = Stage::new(seed);
+        story(stage.clone()).await;
+        assert_eq!(stage.world.cloud.contract_breaches(), Vec::<String>::new(), "the simulator broke the contract");
+    });
+}
+
+/// A cluster, a cloud, and any number of controller replicas.
+#[derive(Clone)]
+pub struct Stage {
+    pub world: World,
+    pub clock: Clock,
+    pub entropy: Entropy,
+}
+
+/// A running controller.
+pub struct Replica {
+    task: JoinHandle<Result<(), daemon::Error>>,
+    shutdown: Shutdown,
+}
+
+impl Stage {
+    pub fn new(seed: u64) -> Self {
+        let entropy = Entropy::seeded(seed);
+        let clock = Clock::simulated("2026-01-02T03:04:05Z".parse().unwrap());
+        let world = World::new(cloud::Options::default(), clock.clone(), &entropy).unwrap();
+        Self { world, clock, entropy }
+    }
+
+    pub fn cloud(&self) -> &Cloud {
+        &self.world.cloud
+    }
+
+    /// Starts a controller as the DaemonSet does.
+    pub fn start(&self) -> Replica {
+        self.start_with(&[], json!({}))
+    }
+
+    /// Starts a controller with more flags, and more keys in the cloud-config file.
+    pub fn start_with(&self, flags: &[&str], keys: serde_json::Value) -> Replica {
+        let config = config(flags, keys);
+        let shutdown = Shutdown::new();
+        let surroundings = Surroundings {
+            client: self.world.kube.client(),
+            transport: Arc::new(Wire(self.world.cloud.router())),
+            clock: self.clock.clone(),
+            entropy: self.entropy.fork(),
+        };
+        Replica { task: tokio::spawn(daemon::run(config, surroundings, shutdown.clone())), shutdown }
+    }
+
+    /// Lets simulated time pass.
+    pub async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Waits until `seen` finds something; fails the test if it does not within two minutes.
+    pub async fn until<T>(&self, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
+        for _ in 0..1200 {
+            if let Some(found) = seen() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("not seen within two minutes: {what}\nevents: {:#?}\ncalls: {:#?}", self.events(), self.words());
+    }
+
+    /// Joins nodes and waits until they are in service.
+    pub async fn joined(&self, count: usize) -> Vec<String> {
+        let names: Vec<String> = (0..count).map(|_| self.world.join().unwrap()).collect();
+        for name in &names {
+            self.until("an initialised node", || self.node(name).filter(|node| taints(node).is_empty())).await;
+        }
+        names
+    }
+
+    pub fn node(&self, name: &str) -> Option<Node> {
+        self.world.kube.get::<Node>("", name)
+    }
+
+    pub fn service(&self, name: &str) -> Option<Service> {
+        self.world.kube.get::<Service>("default", name)
+    }
+
+    /// Creates a Service with this spec.
+    pub fn expose(&self, name: &str, annotations: &[(&str, &str)], spec: serde_json::Value) -> Service {
+        let annotations: BTreeMap<&str, &str> = annotations.iter().copied().collect();
+        let service =
+            json!({ "metadata": { "name": name, "namespace": "default", "annotations": annotations }, "spec": spec });
+        let created = self.world.kube.create::<Service>(&serde_json::from_value(service).unwrap()).unwrap();
+        self.world.settle().unwrap();
+        created
+    }
+
+    /// Creates a Service of type LoadBalancer with one TCP port.
+    pub fn expose_web(&self) -> Service {
+        self.expose(
+            "web",
+            &[],
+            json!({ "type": "LoadBalancer", "selector": { "app": "web" }, "ports": [{ "port": 80, "targetPort": 8080 }] }),
+        )
+    }
+
+    /// Waits until the Service shows an address; answers it.
+    pub async fn address(&self, name: &str) -> String {
+        self.until("an address in the Service's status", || address_of(&self.service(name)?)).await
+    }
+
+    /// Reasons and messages of all events about an object, oldest first.
+    pub fn told(&self, object: &str) -> Vec<(String, String)> {
+        let about = |event: &Event| event.involved_object.name.as_deref() == Some(object);
+        let pick = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
+        self.world.kube.list::<Event>().into_iter().filter(about).map(pick).collect()
+    }
+
+    fn events(&self) -> Vec<String> {
+        let line = |e: Event| format!("{:?} {:?}: {:?}", e.involved_object.name, e.reason, e.message);
+        self.world.kube.list::<Event>().into_iter().map(line).collect()
+    }
+
+    /// The actions called so far, oldest first, such as `slb.CreateLoadBalancer`; failures with
+    /// their code.
+    pub fn words(&self) -> Vec<String> {
+        let word = |call: cloud::Call| match call.code {
+            Some(code) => format!("{}.{} {code}", call.product, call.action),
+            None => format!("{}.{}", call.product, call.action),
+        };
+        self.cloud().calls().into_iter().filter(|call| call.product != "metadata").map(word).collect()
+    }
+
+    /// Forgets the calls so far.
+    pub fn clear_calls(&self) {
+        self.cloud().clear_calls();
+    }
+}
+
+impl Replica {
+    /// SIGTERM; waits for the end.
+    pub async fn stop(self) -> Result<(), daemon::Error> {
+        self.shutdown.request();
+        self.task.await.unwrap()
+    }
+
+    /// SIGKILL.
+    pub async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// The configuration of these flags and keys over those of the example DaemonSet.
+pub fn config(flags: &[&str], keys: serde_json::Value) -> Config {
+    let mut global = json!({
+        "accessKeyID": "dGVzdGlk", "accessKeySecret": "dGVzdHNlY3JldA==", "clusterID": "c1",
+        "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
+    });
+    for (key, value) in keys.as_object().unwrap() {
+        global[key] = value.clone();
+    }
+    let environment =
+        config::environment::Fixed::default().with_file("/cloud-config", &json!({ "Global": global }).to_string());
+    let base = [
+        "--cloud-config=/cloud-config",
+        "--cluster-cidr=172.20.0.0/16",
+        "--health-probe-bind-addr=0",
+        "--metrics-bind-addr=0",
+    ];
+    let arguments = base.iter().chain(flags).map(|flag| (*flag).into());
+    match config::read(arguments, &environment).unwrap() {
+        Request::Run(config) => *config,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn taints(node: &Node) -> Vec<String> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).map(|taint| taint.key.clone()).collect()
+}
+
+pub fn address_of(service: &Service) -> Option<String> {
+    service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref()?.first()?.ip.clone()
+}
