@@ -154,6 +154,21 @@ impl Kube {
         self.store().forget();
     }
 
+    /// Waits until `look` finds something, looking again after every change: how a test or a
+    /// player of another component waits for the cluster to get somewhere.
+    pub async fn until<T>(&self, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        let mut changes = self.store().subscribe();
+        loop {
+            changes.borrow_and_update();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
     fn store(&self) -> MutexGuard<'_, Store> {
         self.0.store.lock()
     }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{is_external_name, takes_node_ports, wants_health_check, wants_node_ports};
 use crate::sim::kube::{
@@ -49,7 +49,7 @@ fn assign_address(store: &mut Store, service: &mut Value, old: Option<&Value>) -
                 Ok(parsed) if u32::from(parsed).wrapping_sub(FIRST_ADDRESS) >= ADDRESSES => {
                     Some("the provided IP is not in the valid range. The range of valid IPs is 10.96.0.0/12")
                 }
-                Ok(_) if taken_addresses(store, service).contains(&ip) => Some("provided IP is already allocated"),
+                Ok(_) if is_taken(store, service, &ip) => Some("provided IP is already allocated"),
                 Ok(_) => None,
             };
             if let Some(why) = why {
@@ -70,38 +70,25 @@ fn assign_address(store: &mut Store, service: &mut Value, old: Option<&Value>) -
 }
 
 fn next_address(store: &mut Store, service: &Value) -> Option<String> {
-    let taken = taken_addresses(store, service);
     // Network, API server and the usual DNS address come first; the last is the broadcast address.
     let reserved = 16;
     (0..ADDRESSES).find_map(|_| {
         store.cursors.address = (store.cursors.address + 1) % (ADDRESSES - reserved - 1);
         let ip = Ipv4Addr::from(FIRST_ADDRESS + reserved + store.cursors.address).to_string();
-        (!taken.contains(&ip)).then_some(ip)
+        (!is_taken(store, service, &ip)).then_some(ip)
     })
 }
 
 fn assign_ports(store: &mut Store, service: &mut Value, old: Option<&Value>) -> Vec<Cause> {
-    let own: BTreeSet<u64> = old.into_iter().flat_map(ports_of).collect();
     let mut taken = taken_ports(store, service);
-    let mut causes = Vec::new();
-    for (index, port) in items(service, &["spec", "ports"]).iter().enumerate() {
-        if let Some(wanted) = port.get("nodePort").and_then(Value::as_u64) {
-            let why = if !(FIRST_PORT..=LAST_PORT).contains(&wanted) {
-                "provided port is not in the valid range. The range of valid ports is 30000-32767"
-            } else if taken.contains(&wanted) && !own.contains(&wanted) {
-                "provided port is already allocated"
-            } else {
-                continue;
-            };
-            causes.push(Cause::invalid(format!("spec.ports[{index}].nodePort"), &port["nodePort"], why));
-        }
-    }
+    let own: BTreeSet<u64> = old.into_iter().flat_map(ports_of).collect();
+    let causes = refused_ports(service, &taken, &own);
     if !causes.is_empty() {
         return causes;
     }
     taken.extend(ports_of(service));
-    let wants_ports = wants_node_ports(service);
-    let wants_health = wants_health_check(service);
+    let (wants_ports, wants_health) = (wants_node_ports(service), wants_health_check(service));
+    let full = |field: String| vec![Cause::forbidden(field, "range is full")];
     let spec = child(service, "spec");
     let mut ports = spec.remove("ports").unwrap_or_default();
     for index in 0..ports.as_array().map_or(0, Vec::len) {
@@ -111,41 +98,34 @@ fn assign_ports(store: &mut Store, service: &mut Value, old: Option<&Value>) -> 
         // The same port under another protocol shares the node port.
         let twin = items(&ports, &[]).iter().find(|p| p["port"] == ports[index]["port"] && !p["nodePort"].is_null());
         let number = twin.and_then(|p| p["nodePort"].as_u64()).or_else(|| next_port(store, &mut taken));
-        match number {
-            Some(number) => map(&mut ports[index]).insert("nodePort".into(), number.into()),
-            None => return vec![Cause::forbidden(format!("spec.ports[{index}].nodePort"), "range is full")],
-        };
+        let Some(number) = number else { return full(format!("spec.ports[{index}].nodePort")) };
+        map(&mut ports[index]).insert("nodePort".into(), number.into());
     }
     spec.insert("ports".into(), ports);
-    if wants_health {
-        causes.extend(assign_health_check(store, spec, &own, &mut taken));
+    if wants_health && spec.get("healthCheckNodePort").is_none() {
+        let Some(number) = next_port(store, &mut taken) else { return full("spec.healthCheckNodePort".into()) };
+        spec.insert("healthCheckNodePort".into(), number.into());
     }
-    causes
+    Vec::new()
 }
 
-fn assign_health_check(
-    store: &mut Store,
-    spec: &mut Map<String, Value>,
-    own: &BTreeSet<u64>,
-    taken: &mut BTreeSet<u64>,
-) -> Option<Cause> {
-    let field = "spec.healthCheckNodePort";
-    match spec.get("healthCheckNodePort").and_then(Value::as_u64) {
-        Some(port) if own.contains(&port) => None,
-        Some(port) if !(FIRST_PORT..=LAST_PORT).contains(&port) => Some(Cause::invalid(
-            field,
-            &json!(port),
-            "provided port is not in the valid range. The range of valid ports is 30000-32767",
-        )),
-        Some(_) => None,
-        None => match next_port(store, taken) {
-            Some(port) => {
-                spec.insert("healthCheckNodePort".into(), port.into());
-                None
-            }
-            None => Some(Cause::forbidden(field, "range is full")),
-        },
-    }
+/// Ports the user chose that are outside the range or belong to another Service.
+fn refused_ports(service: &Value, taken: &BTreeSet<u64>, own: &BTreeSet<u64>) -> Vec<Cause> {
+    let ports = items(service, &["spec", "ports"]).iter().enumerate();
+    let chosen = ports.map(|(index, port)| (format!("spec.ports[{index}].nodePort"), at(port, &["nodePort"])));
+    let health = ("spec.healthCheckNodePort".to_owned(), at(service, &["spec", "healthCheckNodePort"]));
+    let refused = chosen.chain([health]).filter_map(|(field, value)| {
+        let number = value.as_u64().filter(|n| !own.contains(n))?;
+        let why = if !(FIRST_PORT..=LAST_PORT).contains(&number) {
+            "provided port is not in the valid range. The range of valid ports is 30000-32767"
+        } else if taken.contains(&number) {
+            "provided port is already allocated"
+        } else {
+            return None;
+        };
+        Some(Cause::invalid(field, value, why))
+    });
+    refused.collect()
 }
 
 fn next_port(store: &mut Store, taken: &mut BTreeSet<u64>) -> Option<u64> {
@@ -165,9 +145,8 @@ fn others<'a>(store: &'a Store, service: &Value) -> impl Iterator<Item = &'a Val
     services.filter(move |(key, _)| key.namespace != namespace || key.name != name).map(|(_, service)| service.as_ref())
 }
 
-fn taken_addresses(store: &Store, service: &Value) -> BTreeSet<String> {
-    let ips = others(store, service).flat_map(|s| items(s, &["spec", "clusterIPs"]));
-    ips.filter_map(Value::as_str).map(str::to_owned).collect()
+fn is_taken(store: &Store, service: &Value, address: &str) -> bool {
+    others(store, service).any(|other| at(other, &["spec", "clusterIP"]) == address)
 }
 
 fn taken_ports(store: &Store, service: &Value) -> BTreeSet<u64> {

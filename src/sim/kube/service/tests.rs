@@ -91,6 +91,10 @@ fn node_ports_are_exclusive_until_their_service_goes() {
             "Service \"b\" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated"
         )
     );
+    let local = json!({
+        "type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30080, "ports": [{ "port": 1 }],
+    });
+    assert!(create(&mut store, "c", local).unwrap_err().message.contains("spec.healthCheckNodePort"));
     store.delete(target("a"), &Preconditions::default(), false).unwrap();
     create(&mut store, "b", fixed).unwrap();
 }

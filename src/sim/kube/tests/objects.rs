@@ -318,3 +318,32 @@ async fn a_refusal_says_what_and_why() {
         ("spec.ports", "FieldValueRequired")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_objects() {
+    let run = async || {
+        let kube = kube();
+        post(&kube, &service("a")).await;
+        kube.create(&node("n1")).unwrap();
+        let pod = json!({ "metadata": { "generateName": "web-" }, "spec": { "containers": [{ "name": "a" }] } });
+        kube.create::<Pod>(&of(pod)).unwrap();
+        let all = (kube.list::<Service>(), kube.list::<Node>(), kube.list::<Pod>());
+        serde_json::to_string(&all).unwrap()
+    };
+    assert_eq!(run().await, run().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_ends_with_the_change_that_was_waited_for() {
+    let kube = kube();
+    let writer = kube.clone();
+    tokio::spawn(async move {
+        for name in ["n1", "n2"] {
+            tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+            writer.create(&node(name)).unwrap();
+        }
+    });
+    let start = tokio::time::Instant::now();
+    let found = kube.until(|k| k.get::<Node>("", "n2")).await;
+    assert_eq!((found.name_any().as_str(), start.elapsed().as_secs()), ("n2", 10));
+}
