@@ -52,7 +52,8 @@ impl Kube {
         self.put(object, Part::Status)
     }
 
-    /// Reads, changes and writes an object back in one step.
+    /// Reads, changes and writes an object back in one step. `change` must not call this API: nothing
+    /// else happens meanwhile.
     pub fn modify<K: Kind>(&self, namespace: &str, name: &str, change: impl FnOnce(&mut K)) -> Result<K, Failure> {
         let target = target::<K>(namespace, name)?;
         let mut store = self.store();
