@@ -2,11 +2,15 @@
 //!
 //! A [`Source`] hands out the key to use now. Sources that ask a server are wrapped in
 //! [`Cached`], which refreshes ahead of the expiry and lives through failures. A new kind of
-//! source (an OIDC token, an assumed role, a credentials URI) is one more small file here.
+//! source is one more small file here.
 
+mod assume_role;
 mod cached;
 mod fixed;
+mod issued;
+mod oidc;
 mod ram_role;
+mod uri;
 
 use std::fmt;
 
@@ -14,9 +18,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
+pub use assume_role::AssumeRole;
 pub use cached::Cached;
 pub use fixed::Fixed;
+pub use oidc::{Oidc, OidcRole};
 pub use ram_role::RamRole;
+pub use uri::CredentialsUri;
 
 /// Where keys come from.
 #[async_trait]
@@ -56,3 +63,6 @@ impl fmt::Debug for Credentials {
         f.debug_struct("Credentials").field("expires", &self.expires).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,9 @@
 //! The key of the RAM role attached to this machine.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::{Credentials, CredentialsError, Source};
+use super::{Credentials, CredentialsError, Source, issued::Issued};
 use crate::{alibaba::metadata::Metadata, clock::Clock};
 
 /// Asks the metadata server (`ram/security-credentials/<role>`). Wrap it in [`super::Cached`].
@@ -18,14 +16,11 @@ pub struct RamRole {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct Answer {
-    #[serde(default)]
+    #[serde(default, rename = "Code")]
     code: String,
-    access_key_id: Option<String>,
-    access_key_secret: Option<SecretString>,
-    security_token: Option<SecretString>,
-    expiration: Option<Timestamp>,
+    #[serde(flatten)]
+    key: Issued,
 }
 
 const ORIGIN: &str = "the RAM role of this instance";
@@ -70,20 +65,7 @@ impl Source for RamRole {
         if answer.code != "Success" {
             return Err(failure(format!("the metadata server answers {:?} about role {role}", answer.code)));
         }
-        let (Some(access_key_id), Some(access_key_secret), Some(security_token), Some(expires)) =
-            (answer.access_key_id, answer.access_key_secret, answer.security_token, answer.expiration)
-        else {
-            return Err(failure(format!("the answer about role {role} is not complete")));
-        };
-        if expires <= self.clock.now() {
-            return Err(failure(format!("the key of role {role} expired at {expires}")));
-        }
-        Ok(Credentials {
-            access_key_id,
-            access_key_secret,
-            security_token: Some(security_token),
-            expires: Some(expires),
-        })
+        answer.key.into_credentials(&self.clock).map_err(|message| failure(format!("role {role}: {message}")))
     }
 }
 
