@@ -264,7 +264,7 @@ impl Controller {
         }
         let all = self.cache.nodes.list();
         let known = all.iter().filter(|node| Kind::of(node).machine().is_some()).count();
-        let seen = self.observer.observe(&batch, &all).await;
+        let seen = self.observer.observe(&batch, &all, |node| self.may_be_gone(node)).await;
         self.note_absences(&batch, &seen);
         stream::iter(&batch)
             .for_each_concurrent(WRITES_AT_ONCE, |node| {

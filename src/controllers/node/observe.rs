@@ -58,8 +58,14 @@ pub struct Observer {
 
 impl Observer {
     /// Looks at the machines behind `nodes`, which are ECS or unnamed ones. `all` are the Nodes of
-    /// the cluster, to find witnesses and instances that are taken.
-    pub async fn observe(&self, nodes: &[Arc<Node>], all: &[Arc<Node>]) -> BTreeMap<String, Seen> {
+    /// the cluster, to find witnesses and instances that are taken; `may_be_gone` tells for which
+    /// nodes an answer without the instance would matter, so that witnesses are worth asking for.
+    pub async fn observe(
+        &self,
+        nodes: &[Arc<Node>],
+        all: &[Arc<Node>],
+        may_be_gone: impl Fn(&Node) -> bool,
+    ) -> BTreeMap<String, Seen> {
         let mut machines = BTreeMap::new();
         let mut searched = Vec::new();
         for node in nodes {
@@ -73,10 +79,13 @@ impl Observer {
                 Kind::Lingjun | Kind::Foreign(_) => {}
             }
         }
-        let mut doubtful = BTreeSet::new();
-        for node in nodes.iter().filter(|node| !is_ready(node)) {
-            doubtful.extend(machines.get(&name_of(node)).map(|machine| machine.region.clone()));
-        }
+        let regions_of = |of: &dyn Fn(&Node) -> bool| -> BTreeSet<RegionId> {
+            let names = nodes.iter().filter(|node| of(node)).map(|node| name_of(node));
+            names.filter_map(|name| Some(machines.get(&name)?.region.clone())).collect()
+        };
+        let witnessed = regions_of(&is_ready);
+        let mut doubtful = regions_of(&|node| !is_ready(node) && may_be_gone(node));
+        doubtful.retain(|region| !witnessed.contains(region));
         let answers = self.read(&machines, &doubtful, all).await;
         let mut seen = BTreeMap::new();
         for node in nodes {

@@ -13,6 +13,7 @@ use crate::{cloud::RouteTableId, entropy::Entropy};
 
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(300);
+const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Holds {
@@ -23,6 +24,7 @@ pub(super) struct Holds {
 #[derive(Debug)]
 struct Hold {
     failures: u32,
+    slow: bool,
     until: Instant,
 }
 
@@ -36,15 +38,23 @@ impl Holds {
     /// A change failed. `slow`: it will not succeed soon (quota, permission). Tells how often it
     /// failed in a row.
     pub(super) fn fail(&mut self, table: &RouteTableId, destination: &IpNet, slow: bool, now: Instant) -> u32 {
-        let hold = self.holds.entry((table.clone(), *destination)).or_insert(Hold { failures: 0, until: now });
+        let hold = self.holds.entry((table.clone(), *destination)).or_insert(Hold { failures: 0, slow, until: now });
         let wait = if slow { LONGEST } else { FIRST * 2u32.saturating_pow(hold.failures.min(6)) };
         hold.failures += 1;
+        hold.slow = slow;
         hold.until = now + self.entropy.jitter(wait.min(LONGEST));
         hold.failures
     }
 
     pub(super) fn clear(&mut self, table: &RouteTableId, destination: &IpNet) {
         self.holds.remove(&(table.clone(), *destination));
+    }
+
+    /// An entry of `table` went: what found no room may find it now.
+    pub(super) fn room(&mut self, table: &RouteTableId, now: Instant) {
+        for (_, hold) in self.holds.iter_mut().filter(|((of, _), hold)| of == table && hold.slow) {
+            hold.until = hold.until.min(now + SOON);
+        }
     }
 
     /// Forgets destinations that nobody wants any more.
@@ -86,5 +96,7 @@ mod tests {
         assert_eq!(holds.next(now), None);
         assert_eq!(holds.fail(&table, &to, true, now), 1);
         assert!(holds.next(now).unwrap() - now >= LONGEST / 2);
+        holds.room(&table, now);
+        assert_eq!(holds.next(now), Some(now + SOON));
     }
 }

@@ -59,10 +59,10 @@ impl Memory {
         }
     }
 
-    /// A change was carried out.
+    /// A change was carried out. It is not repeated at once if the next reading does not show it yet.
     pub(super) fn created(&mut self, table: &RouteTableId, change: &RouteChange) {
         self.ours.insert(change.clone());
-        self.holds.clear(table, &change.destination);
+        self.holds.fail(table, &change.destination, false, Instant::now());
         let entry = Route {
             destination: change.destination,
             instance: Some(change.instance.clone()),
@@ -75,6 +75,7 @@ impl Memory {
     /// A change was carried out.
     pub(super) fn deleted(&mut self, table: &RouteTableId, change: &RouteChange) {
         self.holds.clear(table, &change.destination);
+        self.holds.room(table, Instant::now());
         self.suspects.remove(&(table.clone(), change.clone()));
         if let Some(entries) = self.entries.get_mut(table) {
             entries.retain(|entry| {

@@ -173,8 +173,12 @@ impl Pass {
         let now = Instant::now();
         let Some(entries) = memory.entries.get(table) else { return };
         for (destination, wanted) in &desired.routes {
-            if state(destination, &wanted.instance, entries) != State::Missing {
+            let state = state(destination, &wanted.instance, entries);
+            if state != State::Missing {
                 memory.ours.extend(desired.change(destination));
+            }
+            if state == State::Settled {
+                memory.holds.clear(table, destination);
             }
         }
         // Only a new reading can show that a suspect is still what it was.

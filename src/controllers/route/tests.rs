@@ -195,6 +195,29 @@ async fn a_full_table_holds_up_only_who_finds_no_room() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn room_made_by_a_leftover_is_used_at_once() {
+    let cluster = cluster();
+    cluster.cloud.edit(|state| state.quota = Some(1));
+    cluster.cloud.enter(TABLE, "10.0.7.0/24 i-gone");
+    cluster.add(&node("i-a", 1));
+    start(&cluster, |_| {});
+    seconds(15).await;
+    assert_eq!(cluster.cloud.entries(TABLE), ["10.0.1.0/24 i-a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_never_shows_is_not_hammered() {
+    let cluster = cluster();
+    cluster.cloud.edit(|state| state.forgetful = true);
+    cluster.add(&node("i-a", 1));
+    start(&cluster, |_| {});
+    seconds(30 * 60).await;
+    let tries = cluster.cloud.calls("CreateRouteEntries").len();
+    assert!((8..20).contains(&tries), "{tries}");
+    assert_eq!(cluster.network_unavailable("node-i-a").as_deref(), Some("True/NoRouteCreated"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_looked_up_and_not_repeated_blindly() {
     let cluster = cluster();
     cluster.cloud.edit(|state| state.lose_creations = 1);

@@ -29,11 +29,20 @@ async fn a_joining_node_is_taken_into_service() {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_that_join_together_share_their_calls() {
-    let cluster = steady(250).await;
+    let cluster = steady(10).await;
+    cluster.cloud.forget_calls();
+    for n in 10..260 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.1.{}.{}", n / 250, n % 250 + 1));
+        cluster.add(&ecs(&format!("i-{n}")).joining().ready("False"));
+    }
+    seconds(5).await;
     let reads = cluster.cloud.calls("DescribeInstances");
     assert_eq!(reads.len(), 3, "{reads:?}");
     assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces").len(), 3);
-    assert_eq!(cluster.events("InitializedNode").len(), 250);
+    assert_eq!(cluster.events("InitializedNode").len(), 260);
+    (10..260).for_each(|n| cluster.report_ready(&format!("node-i-{n}"), "True"));
+    seconds(60).await;
+    assert_eq!(cluster.cloud.calls("DescribeInstances").len(), 3, "becoming Ready is no reason to ask");
 }
 
 #[tokio::test(start_paused = true)]
