@@ -5,6 +5,7 @@
 
 mod cost;
 mod determinism;
+mod faults;
 mod nodes;
 mod replicas;
 mod routes;

@@ -1,1 +1,158 @@
-//! nodes
+//! Nodes: taken into service when they join, marked when they are switched off, deleted only when
+//! their instance is proven gone.
+
+use std::time::Duration;
+
+use ccm::sim::cloud::{Fault, FaultKind, ecs::InstanceStatus};
+use k8s_openapi::api::core::v1::Node;
+
+use crate::support::{Stage, play, taints};
+
+fn label(node: &Node, key: &str) -> String {
+    node.metadata.labels.as_ref().and_then(|all| all.get(key)).cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_joining_node_is_initialised() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let name = stage.joined(1).await.remove(0);
+        stage.pass(Duration::from_secs(10)).await;
+        let node = stage.node(&name).unwrap();
+        assert_eq!(taints(&node), Vec::<String>::new());
+        assert_eq!(label(&node, "topology.kubernetes.io/region"), "cn-hangzhou");
+        assert!(label(&node, "topology.kubernetes.io/zone").starts_with("cn-hangzhou-"));
+        assert_ne!(label(&node, "node.kubernetes.io/instance-type"), "");
+        let status = node.status.unwrap();
+        let kinds: Vec<String> = status.addresses.unwrap().into_iter().map(|address| address.type_).collect();
+        assert_eq!(kinds, ["InternalIP", "Hostname"]);
+        let available = status.conditions.unwrap().into_iter().find(|c| c.type_ == "NetworkUnavailable").unwrap();
+        assert_eq!((available.status.as_str(), available.reason.as_deref()), ("False", Some("RouteCreated")));
+        let told: Vec<String> = stage.told(&name).into_iter().map(|(reason, _)| reason).collect();
+        assert!(told.contains(&"InitializedNode".to_owned()), "{told:?}");
+        let instance = name.split_once('.').unwrap().1;
+        let unchecked = stage.cloud().with_state(|state| {
+            state.ecs.interfaces.values().filter(|i| i.instance.as_deref() == Some(instance)).all(|i| !i.source_dest_check)
+        });
+        assert!(unchecked, "pod routes need the source/destination check to be off");
+    });
+}
+
+#[test]
+fn a_stopped_instance_gets_the_shutdown_taint_and_loses_it_when_it_is_back() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let nodes = stage.joined(3).await;
+        let instance = nodes[0].split_once('.').unwrap().1;
+        stage.cloud().set_instance_status(instance, InstanceStatus::Stopped);
+        stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+        let taint = "node.cloudprovider.kubernetes.io/shutdown".to_owned();
+        stage.until("the shutdown taint", || taints(&stage.node(&nodes[0])?).contains(&taint).then_some(())).await;
+        stage.cloud().set_instance_status(instance, InstanceStatus::Running);
+        stage.world.set_ready(&nodes[0], "True").unwrap();
+        stage.until("no taint", || taints(&stage.node(&nodes[0])?).is_empty().then_some(())).await;
+        assert!(stage.node(&nodes[0]).is_some());
+    });
+}
+
+#[test]
+fn a_node_whose_instance_is_gone_is_deleted_with_its_route_and_member() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let nodes = stage.joined(4).await;
+        stage.expose_web();
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(20)).await;
+        let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
+        assert_eq!(stage.cloud().routes(&table).len(), 4);
+        stage.world.leave(&nodes[1]).unwrap();
+        stage.until("the Node deleted", || stage.node(&nodes[1]).is_none().then_some(())).await;
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(stage.cloud().routes(&table).len(), 3);
+        let load_balancer = stage.cloud().load_balancers().remove(0);
+        assert_eq!(stage.cloud().groups(&load_balancer.id)[0].servers.len(), 3);
+        assert!(stage.told(&nodes[1]).iter().any(|(reason, _)| reason == "DeletedNode"));
+    });
+}
+
+/// Kubelets fall silent while the cloud's answers are worth nothing.
+fn no_node_is_deleted_while(kind: FaultKind, silent: impl Fn(&Stage, &[String]) + 'static) {
+    play(move |stage| async move {
+        let _replica = stage.start();
+        let nodes = stage.joined(5).await;
+        stage.cloud().inject(Fault::on("ecs.DescribeInstances", kind));
+        silent(&stage, &nodes);
+        stage.pass(Duration::from_secs(1800)).await;
+        for name in &nodes {
+            assert!(stage.node(name).is_some(), "{name} was deleted");
+        }
+        // Nothing is broken for good: a proof is still a proof.
+        stage.cloud().clear_faults();
+        for name in &nodes {
+            stage.world.set_ready(name, "True").unwrap();
+        }
+        stage.world.leave(&nodes[0]).unwrap();
+        stage.pass(Duration::from_secs(600)).await;
+        assert!(stage.node(&nodes[0]).is_none(), "the proven one is deleted");
+        assert!(stage.node(&nodes[1]).is_some());
+    });
+}
+
+fn one_silent(stage: &Stage, nodes: &[String]) {
+    stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+}
+
+fn all_silent(stage: &Stage, nodes: &[String]) {
+    for node in nodes {
+        stage.world.set_ready(node, "Unknown").unwrap();
+    }
+}
+
+#[test]
+fn a_denied_list_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::Denied, one_silent);
+}
+
+#[test]
+fn an_empty_list_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::EmptyList, one_silent);
+    no_node_is_deleted_while(FaultKind::EmptyList, all_silent);
+}
+
+#[test]
+fn a_throttled_list_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::Throttle { retry_after: None }, all_silent);
+}
+
+#[test]
+fn a_malformed_list_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::TruncatedJson, all_silent);
+}
+
+#[test]
+fn a_partial_list_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::MissingPage, all_silent);
+}
+
+#[test]
+fn a_lost_answer_or_a_server_error_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::DropAfter, all_silent);
+    let code = "ServiceUnavailable".to_owned();
+    no_node_is_deleted_while(FaultKind::Error { status: 503, code, message: String::new() }, all_silent);
+}
+
+#[test]
+fn when_many_instances_are_gone_at_once_no_node_is_deleted() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let nodes = stage.joined(10).await;
+        for node in &nodes[..5] {
+            stage.world.leave(node).unwrap();
+        }
+        stage.pass(Duration::from_secs(1800)).await;
+        assert!(nodes.iter().all(|node| stage.node(node).is_some()));
+        let told = stage.told(&nodes[0]);
+        let refusal = told.iter().find(|(reason, _)| reason == "DeleteNodeFailed");
+        assert!(refusal.is_some_and(|(_, message)| message.contains("missing at once")), "{told:?}");
+    });
+}

@@ -3,41 +3,20 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use ccm::{
-    alibaba::rpc::{Reached, Transport, TransportError},
+    alibaba::rpc::InProcess,
     clock::Clock,
     config::{self, Config, Request},
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
     sim::{
-        cloud::{self, Cloud, DROP_HEADER},
+        cloud::{self, Cloud},
         world::World,
     },
 };
-use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tower::ServiceExt;
-
-/// Calls the simulated cloud's router without a socket. Requests for any host end there.
-pub struct Wire(pub axum::Router);
-
-#[async_trait]
-impl Transport for Wire {
-    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
-        let request = request.map(axum::body::Body::from);
-        let response = self.0.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
-        if response.headers().contains_key(DROP_HEADER) {
-            return Err(TransportError::new("the connection was cut", Reached::Maybe));
-        }
-        let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.map_err(|e| TransportError::new(e.to_string(), Reached::Maybe))?.to_bytes();
-        Ok(http::Response::from_parts(parts, bytes))
-    }
-}
 
 /// Runs a story on one thread, on paused time.
 pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
@@ -91,7 +70,7 @@ impl Stage {
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
             client: self.world.kube.client(),
-            transport: Arc::new(Wire(self.world.cloud.router())),
+            transport: Arc::new(InProcess::new(self.world.cloud.router())),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
         };
