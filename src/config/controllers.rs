@@ -44,6 +44,9 @@ const NAMES: &[(&str, Means)] = &[
     ("service-lb-controller", Means::Controllers(&[Controller::Service])),
 ];
 
+/// The released program's default.
+pub(super) const DEFAULT: [&str; 4] = ["node", "route", "service", "nlb"];
+
 // === impl Controller ===
 
 impl Controller {
@@ -82,7 +85,8 @@ impl Controller {
                     }
                 }
                 Some((_, Means::Nothing(why))) => {
-                    if wanted {
+                    // The released program's default names all; who did not choose needs no warning.
+                    if wanted && list != DEFAULT {
                         problems.warn(format!("--controllers: {name} has no effect: {why}"));
                     }
                 }

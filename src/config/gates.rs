@@ -120,14 +120,13 @@ mod tests {
 
     #[test]
     fn a_gate_that_cannot_be_followed_is_a_warning() {
-        let (_, problems) = read("EndpointSlice=false,LoadBalancerTypeAnnotation=true,FilterServiceOnNodeChange=true");
+        let (gates, problems) =
+            read("EndpointSlice=false,LoadBalancerTypeAnnotation=true,FilterServiceOnNodeChange=true");
         assert_eq!(
             problems.warnings,
-            [
-                "gates: EndpointSlice=false has no effect: backends are always read from EndpointSlices",
-                "gates: LoadBalancerTypeAnnotation=true has no effect: network load balancers are not handled yet",
-            ]
+            ["gates: EndpointSlice=false has no effect: backends are always read from EndpointSlices"]
         );
+        assert!(gates.load_balancer_type_annotation);
     }
 
     #[test]

@@ -42,7 +42,7 @@ use self::{
     kind::{Kind, Machine},
     metrics::Counters,
     observe::{Observer, Seen, name_of},
-    plan::{Plan, is_joining, is_ready, plan, plan_blind, plan_release},
+    plan::{Plan, SHUTDOWN_TAINT, has_taint, is_joining, is_ready, plan, plan_blind, plan_release, plan_taints},
     report::Reports,
 };
 use super::queue::{Priority, Queue};
@@ -92,6 +92,10 @@ pub struct Options {
     pub period: Duration,
     /// Time between the two answers that prove an instance gone.
     pub absence_confirmation: Duration,
+    /// Take new nodes into service, and keep addresses and labels true (`cloud-node`).
+    pub initialise: bool,
+    /// Mark nodes that are switched off and delete those that are gone (`cloud-node-lifecycle`).
+    pub lifecycle: bool,
 }
 
 /// The node controller.
@@ -140,6 +144,8 @@ impl Options {
             workers: 1,
             period: Duration::from_secs(5 * 60),
             absence_confirmation: Duration::from_secs(10),
+            initialise: true,
+            lifecycle: true,
         }
     }
 }
@@ -237,6 +243,7 @@ impl Controller {
         for name in names {
             let woken = self.woken.lock().remove(name);
             match self.cache.nodes.get(None, name) {
+                Some(node) if is_joining(&node) && !self.options.initialise => self.settle(name, Next::Woken),
                 Some(node) if woken || is_joining(&node) || !is_ready(&node) => match Kind::of(&node) {
                     Kind::Foreign(why) => {
                         if is_joining(&node) {
@@ -323,7 +330,17 @@ impl Controller {
         match seen {
             Some(Seen::Present { instance, interface }) => {
                 let (dual_stack, routes) = (self.options.dual_stack, self.options.configure_routes);
-                let plan = |node: &Node| plan(node, &desired(node, instance, dual_stack), interface, routes);
+                let plan = |node: &Node| {
+                    let mut desired = desired(node, instance, dual_stack);
+                    if !self.options.lifecycle {
+                        desired.stopped = has_taint(node, SHUTDOWN_TAINT);
+                    }
+                    if self.options.initialise {
+                        plan(node, &desired, interface, routes)
+                    } else {
+                        plan_taints(node, &desired)
+                    }
+                };
                 self.write(node, Some(instance), plan).await
             }
             Some(Seen::Absent { machine, witnessed }) => self.absent(node, machine, *witnessed, known).await,
@@ -351,6 +368,9 @@ impl Controller {
 
     async fn absent(&self, node: &Arc<Node>, machine: &Machine, witnessed: bool, known: usize) -> Next {
         let name = name_of(node);
+        if !self.options.lifecycle && !is_joining(node) {
+            return Next::Woken;
+        }
         if !self.may_be_gone(node) {
             let id = &machine.instance;
             let message = format!("The cloud does not show instance {id} in region {} (yet)", machine.region);
@@ -450,7 +470,7 @@ fn missing<'a>(node: &'a Node, name: &'a str, witnessed: bool) -> Missing<'a> {
         name,
         uid: node.metadata.uid.as_deref().unwrap_or_default(),
         witnessed,
-        expected: plan::has_taint(node, SCALE_IN_TAINT),
+        expected: has_taint(node, SCALE_IN_TAINT),
     }
 }
 

@@ -35,13 +35,14 @@ impl Daemon {
         let dry_run = self.config.dry_run;
         let leading = may_write.clone();
         let kube = client::fenced(&self.client, Arc::new(move || !dry_run && leading()));
+        let enabled = |controller| self.config.controllers.contains(&controller);
         let facts = &connected.facts;
         for controller in &self.config.controllers {
             let (cache, kube, cloud, cancel) = (self.cache.clone(), kube.clone(), cloud.clone(), cancel.clone());
             let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
             match controller {
                 // One controller does both; see the options.
-                config::Controller::NodeLifecycle if self.config.controllers.contains(&config::Controller::Node) => {}
+                config::Controller::NodeLifecycle if enabled(config::Controller::Node) => {}
                 config::Controller::Node | config::Controller::NodeLifecycle => {
                     let c = &self.config.node;
                     let options = node::Options {
@@ -52,6 +53,8 @@ impl Daemon {
                         aggregation_wait: c.aggregation_wait,
                         workers: c.workers,
                         period: c.period,
+                        initialise: enabled(config::Controller::Node),
+                        lifecycle: enabled(config::Controller::NodeLifecycle),
                         ..node::Options::new(facts.region.clone())
                     };
                     let recorder = self.recorder("node-controller");

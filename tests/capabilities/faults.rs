@@ -97,7 +97,7 @@ fn a_troubled_life(seed: u64) {
             FaultKind::Error { status: 400, code: "OperationBusy".into(), message: String::new() },
         ];
         for kind in kinds {
-            stage.cloud().inject(Fault::on("slb", kind).with_probability(0.08));
+            stage.cloud().inject(Fault::on("slb", kind).with_probability(0.03));
         }
         let mut alive = BTreeSet::new();
         for step in 0..10 {
@@ -140,20 +140,33 @@ fn a_troubled_life(seed: u64) {
             let listeners = stage.cloud().listeners(&id);
             assert_eq!(listeners.iter().map(|l| l.port).collect::<BTreeSet<_>>(), wanted, "seed {seed}, {name}");
             let groups = stage.cloud().groups(&id);
-            assert_eq!(groups.len(), 2, "seed {seed}, {name}: {:?}", groups.iter().map(|g| &g.name).collect::<Vec<_>>());
+            assert_eq!(
+                groups.len(),
+                2,
+                "seed {seed}, {name}: {:?}",
+                groups.iter().map(|g| &g.name).collect::<Vec<_>>()
+            );
             for group in groups {
                 assert_eq!(group.servers.len(), nodes, "seed {seed}, {name}");
             }
         }
-        assert_eq!(foreign_load_balancer_state(&stage, &foreign), foreign.1, "seed {seed}: foreign things were touched");
+        assert_eq!(
+            foreign_load_balancer_state(&stage, &foreign),
+            foreign.1,
+            "seed {seed}: foreign things were touched"
+        );
     });
 }
 
 /// A load balancer of somebody else's, and how it looks.
 fn foreign_load_balancer(stage: &Stage) -> (String, String) {
-    let made = stage.cloud().administer("slb.CreateLoadBalancer", &[("LoadBalancerName", "by-hand"), ("LoadBalancerSpec", "slb.s1.small")]).unwrap();
+    let made = stage
+        .cloud()
+        .administer("slb.CreateLoadBalancer", &[("LoadBalancerName", "by-hand"), ("LoadBalancerSpec", "slb.s1.small")])
+        .unwrap();
     let id = made["LoadBalancerId"].as_str().unwrap().to_owned();
-    let listener = [("LoadBalancerId", id.as_str()), ("ListenerPort", "80"), ("Bandwidth", "-1"), ("BackendServerPort", "80")];
+    let listener =
+        [("LoadBalancerId", id.as_str()), ("ListenerPort", "80"), ("Bandwidth", "-1"), ("BackendServerPort", "80")];
     stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &listener).unwrap();
     let group = [("LoadBalancerId", id.as_str()), ("VServerGroupName", "by-hand")];
     stage.cloud().administer("slb.CreateVServerGroup", &group).unwrap();

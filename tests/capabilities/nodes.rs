@@ -32,7 +32,12 @@ fn a_joining_node_is_initialised() {
         assert!(told.contains(&"InitializedNode".to_owned()), "{told:?}");
         let instance = name.split_once('.').unwrap().1;
         let unchecked = stage.cloud().with_state(|state| {
-            state.ecs.interfaces.values().filter(|i| i.instance.as_deref() == Some(instance)).all(|i| !i.source_dest_check)
+            state
+                .ecs
+                .interfaces
+                .values()
+                .filter(|i| i.instance.as_deref() == Some(instance))
+                .all(|i| !i.source_dest_check)
         });
         assert!(unchecked, "pod routes need the source/destination check to be off");
     });

@@ -104,6 +104,11 @@ pub fn plan(node: &Node, desired: &Desired, interface: &Interface, routes: bool)
     Plan { steps, problem }
 }
 
+/// The plan where only the mark of being switched off is this program's task.
+pub fn plan_taints(node: &Node, desired: &Desired) -> Plan {
+    Plan { steps: taint_step(node, taints(node, false, desired.stopped), false), problem: None }
+}
+
 /// The plan while nothing is known of the instance: a node that is Ready is not switched off,
 /// whatever the cloud is unable to say.
 pub fn plan_blind(node: &Node) -> Plan {

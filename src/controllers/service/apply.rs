@@ -12,7 +12,7 @@ use super::{
     observed::after,
     plan::{Plan, Scope, Step},
 };
-use crate::cloud::{Action, Class, CloudProvider, Effect, Error, LoadBalancerId, LoadBalancerState, Member};
+use crate::cloud::{Action, Class, CloudProvider, Effect, Error, GroupsView, LoadBalancer, LoadBalancerState, Member};
 
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
 const MOST_ROUNDS: usize = 24;
@@ -33,6 +33,8 @@ pub struct Pass<'a> {
     failed: BTreeSet<Scope>,
     /// Nothing more can be done in this pass.
     ended: bool,
+    /// Whether what is known of the load balancer includes what hangs on it.
+    in_depth: bool,
 }
 
 // === impl Pass ===
@@ -49,7 +51,19 @@ impl<'a> Pass<'a> {
             conflicts: Vec::new(),
             failed: BTreeSet::new(),
             ended: false,
+            in_depth: true,
         }
+    }
+
+    /// A pass that only concerns the load balancer itself, without knowing what hangs on it.
+    pub fn on_the_outside(cloud: &'a dyn CloudProvider, known: &'a Known, load_balancer: LoadBalancer) -> Self {
+        let state = LoadBalancerState {
+            load_balancer,
+            listeners: Vec::new(),
+            groups: Vec::new(),
+            groups_view: GroupsView::Referenced,
+        };
+        Self { in_depth: false, ..Self::new(cloud, known, Some(state)) }
     }
 
     /// Makes and changes things until all is as desired, or what is left failed.
@@ -172,7 +186,8 @@ impl<'a> Pass<'a> {
     fn note(&mut self, action: &Action, effect: &Effect) {
         self.state = after(self.state.take(), action, effect);
         match (&self.state, action.load_balancer()) {
-            (Some(state), _) => self.known.put(state.clone()),
+            (Some(state), _) if self.in_depth => self.known.put(state.clone()),
+            (Some(_), _) => {}
             (None, Some(id)) => self.known.gone(id),
             (None, None) => {}
         }
@@ -186,6 +201,12 @@ impl<'a> Pass<'a> {
                 }
                 self.ended = true;
             }
+            // Something is there that we did not know of.
+            _ if error.code.contains("AlreadyExist") => {
+                if let Some(id) = step.action.load_balancer() {
+                    self.known.doubt(id);
+                }
+            }
             Class::NotLeader => self.ended = true,
             _ => self.ended = step.scope == Scope::LoadBalancer,
         }
@@ -198,7 +219,7 @@ impl<'a> Pass<'a> {
         match self.cloud.server_groups(&state.load_balancer.id).await {
             Ok(groups) => {
                 state.groups = groups;
-                state.groups_view = crate::cloud::GroupsView::Complete;
+                state.groups_view = GroupsView::Complete;
                 self.known.put(state.clone());
             }
             Err(error) => {
@@ -211,7 +232,7 @@ impl<'a> Pass<'a> {
     fn does_not_settle(&mut self) {
         let subject = self.state.as_ref().map_or_else(String::new, |state| state.load_balancer.id.to_string());
         if let Some(state) = &self.state {
-            self.known.doubt(&LoadBalancerId::clone(&state.load_balancer.id));
+            self.known.doubt(&state.load_balancer.id);
         }
         let message = "changes do not have the effect they should; what is there will be read again";
         self.failures.push(Error::new(Class::Malformed, "converge", subject, message));

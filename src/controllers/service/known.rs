@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::ownership::{CLUSTER_TAG, OWNER_TAG, Owner};
-use crate::cloud::{Class, CloudProvider, Error, LoadBalancerId, LoadBalancerState};
+use crate::cloud::{Class, CloudProvider, Error, LoadBalancer, LoadBalancerId, LoadBalancerState};
 
 /// The load balancers as last seen or written.
 #[derive(Default)]
@@ -40,41 +40,59 @@ struct Inner {
 // === impl Known ===
 
 impl Known {
-    /// The load balancer that was made for `owner`, if there is one.
-    ///
-    /// `may_be_older`: the Service may have got it before the inventory was read, perhaps from
-    /// a release that did not tag. A Service that never had our finalizer cannot, and costs no call.
+    /// The load balancer that was made for `owner`, if there is one, with all that hangs on it.
+    /// For `may_be_older` see [`Self::locate`].
     pub async fn find(
         &self,
         cloud: &dyn CloudProvider,
         owner: &Owner,
         may_be_older: bool,
     ) -> Result<Option<LoadBalancerState>, Error> {
-        self.read_inventory(cloud, &owner.cluster).await?;
-        let name = owner.default_name();
-        let (id, certain) = {
-            let inner = self.inner.lock();
-            (inner.made_for.get(&name).cloned(), inner.absent.contains(&name))
-        };
-        if let Some(id) = id {
-            return self.state(cloud, &id).await;
+        match self.id_of(cloud, owner).await? {
+            Some(id) => self.state(cloud, &id).await,
+            None => match self.locate(cloud, owner, may_be_older).await? {
+                Some(found) => self.state(cloud, &found.id).await,
+                None => Ok(None),
+            },
         }
-        if certain || !may_be_older {
-            return Ok(None);
+    }
+
+    /// The load balancer that was made for `owner`, if there is one, without what hangs on it.
+    ///
+    /// `may_be_older`: the Service may have got it before the inventory was read, perhaps from
+    /// a release that did not tag. A Service that never had our finalizer cannot, and costs no call.
+    pub async fn locate(
+        &self,
+        cloud: &dyn CloudProvider,
+        owner: &Owner,
+        may_be_older: bool,
+    ) -> Result<Option<LoadBalancer>, Error> {
+        let id = self.id_of(cloud, owner).await?;
+        let name = owner.default_name();
+        {
+            let inner = self.inner.lock();
+            if let Some(state) = id.as_ref().and_then(|id| inner.states.get(id)) {
+                return Ok(Some(state.load_balancer.clone()));
+            }
+            if id.is_none() && (inner.absent.contains(&name) || !may_be_older) {
+                return Ok(None);
+            }
         }
         let mut found = cloud.find_by_tag(OWNER_TAG, &name).await?;
         if found.is_empty() {
             found = cloud.find_by_name(&name).await?;
             found.retain(|load_balancer| owner.owns_load_balancer(load_balancer));
         }
+        let mut inner = self.inner.lock();
         match &found[..] {
             [] => {
-                self.inner.lock().absent.insert(name);
+                inner.made_for.remove(&name);
+                inner.absent.insert(name);
                 Ok(None)
             }
             [one] => {
-                self.inner.lock().made_for.insert(name, one.id.clone());
-                self.state(cloud, &one.id).await
+                inner.made_for.insert(name, one.id.clone());
+                Ok(Some(one.clone()))
             }
             several => {
                 let ids: Vec<&str> = several.iter().map(|lb| lb.id.as_str()).collect();
@@ -89,6 +107,11 @@ impl Known {
                 ))
             }
         }
+    }
+
+    async fn id_of(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<Option<LoadBalancerId>, Error> {
+        self.read_inventory(cloud, &owner.cluster).await?;
+        Ok(self.inner.lock().made_for.get(&owner.default_name()).cloned())
     }
 
     /// The state of one load balancer; `None` if there is no such load balancer.
@@ -127,11 +150,6 @@ impl Known {
     /// although the answer was lost.
     pub fn doubt_absence(&self, owner: &Owner) {
         self.inner.lock().absent.remove(&owner.default_name());
-    }
-
-    /// Whether it is settled that `owner` has no load balancer of its own.
-    pub fn is_certainly_absent(&self, owner: &Owner) -> bool {
-        self.inner.lock().absent.contains(&owner.default_name())
     }
 
     /// Notes that `owner` has no load balancer of its own.

@@ -34,10 +34,10 @@ pub async fn show(
     Ok(true)
 }
 
-/// Removes labels and status.
-pub async fn hide(client: &Client, service: &Service) -> Result<(), patch::Error> {
-    let Some(change) = hiding(service) else { return Ok(()) };
-    patch::merge_status(&api(client, service), name(service), change).await.map(drop)
+/// Removes labels and status; answers the object as it is then.
+pub async fn hide(client: &Client, service: &Service) -> Result<Service, patch::Error> {
+    let Some(change) = hiding(service) else { return Ok(service.clone()) };
+    patch::merge_status(&api(client, service), name(service), change).await
 }
 
 fn api(client: &Client, service: &Service) -> Api<Service> {

@@ -18,7 +18,7 @@ use super::{
     plan, publish,
 };
 use crate::{
-    cloud::{AddressType, Class, Error, LoadBalancerId, LoadBalancerState, action::CreateLoadBalancer},
+    cloud::{AddressType, Class, Error, LoadBalancer, LoadBalancerId, LoadBalancerState, action::CreateLoadBalancer},
     kubernetes::{events::reference_of, patch},
 };
 
@@ -203,13 +203,14 @@ impl Controller {
             self.detach(&owner, &id).await?;
         }
         // Even with an id given now, an own one may be left from before.
-        if let Some(state) = self.known.find(&*self.cloud, &owner, true).await? {
-            self.delete(&owner, state, annotations.preserves_load_balancer(), service).await?;
+        if let Some(load_balancer) = self.known.locate(&*self.cloud, &owner, true).await? {
+            self.delete(&owner, load_balancer, annotations.preserves_load_balancer(), service).await?;
         }
         if !self.options.dry_run {
             let hidden = publish::hide(&self.client, service).await;
-            hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
-            let removed = publish::remove_finalizer(&self.client, service).await;
+            let hidden =
+                hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
+            let removed = publish::remove_finalizer(&self.client, &hidden).await;
             removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
         }
         self.records.remove(key);
@@ -238,15 +239,17 @@ impl Controller {
     async fn delete(
         &self,
         owner: &Owner,
-        state: LoadBalancerState,
+        load_balancer: LoadBalancer,
         preserve: bool,
         service: &Service,
     ) -> Result<(), Failure> {
-        if !owner.owns_load_balancer(&state.load_balancer) {
+        if !owner.owns_load_balancer(&load_balancer) {
             return Ok(());
         }
-        let id = state.load_balancer.id.clone();
-        let mut pass = Pass::new(&*self.cloud, &self.known, Some(state));
+        let id = load_balancer.id.clone();
+        // What hangs on it goes with it, and need not be read.
+        self.known.doubt(&id);
+        let mut pass = Pass::on_the_outside(&*self.cloud, &self.known, load_balancer);
         if preserve {
             pass.dismantle(|state| plan::release(owner, &state.load_balancer)).await;
             if pass.failures.is_empty() {
@@ -257,8 +260,7 @@ impl Controller {
             pass.dismantle(|state| plan::delete(&state.load_balancer)).await;
         }
         // Gone already is as good as deleted, if a fresh look says so too.
-        if pass.failures.iter().any(|error| error.class == Class::NotFound)
-            && self.known.state(&*self.cloud, &id).await?.is_none()
+        if pass.failures.iter().any(|error| error.class == Class::NotFound) && self.cloud.observe(&id).await?.is_none()
         {
             pass.failures.clear();
         }
