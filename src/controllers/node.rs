@@ -72,6 +72,7 @@ const SETTLED_AGE: Duration = Duration::from_secs(5 * 60);
 const SCALE_IN_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
 /// How the node controller works.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The cluster's region, for nodes whose name is a bare instance id.

@@ -187,9 +187,8 @@ impl<'a> Pass<'a> {
         self.state = after(self.state.take(), action, effect);
         match (&self.state, action.load_balancer()) {
             (Some(state), _) if self.in_depth => self.known.put(state.clone()),
-            (Some(_), _) => {}
             (None, Some(id)) => self.known.gone(id),
-            (None, None) => {}
+            _ => {}
         }
     }
 
