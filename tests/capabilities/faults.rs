@@ -170,8 +170,8 @@ fn foreign_load_balancer(stage: &Stage) -> (String, String) {
     stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &listener).unwrap();
     let group = [("LoadBalancerId", id.as_str()), ("VServerGroupName", "by-hand")];
     stage.cloud().administer("slb.CreateVServerGroup", &group).unwrap();
-    let state = foreign_load_balancer_state(stage, &(id.clone(), String::new()));
-    (id, state)
+    let before = foreign_load_balancer_state(stage, &(id.clone(), String::new()));
+    (id, before)
 }
 
 fn foreign_load_balancer_state(stage: &Stage, (id, _): &(String, String)) -> String {
