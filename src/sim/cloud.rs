@@ -21,6 +21,7 @@ mod fault;
 mod gateway;
 mod http;
 mod metadata;
+pub mod nlb;
 mod options;
 mod paging;
 mod params;

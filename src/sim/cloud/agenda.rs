@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{ecs, slb, vpc};
+use super::{ecs, nlb, slb, vpc};
 
 /// A change that takes effect later.
 #[derive(Clone, Debug)]
 pub(crate) enum Due {
     Slb(slb::Due),
+    Nlb(nlb::Due),
     Ecs(ecs::Due),
     Vpc(vpc::Due),
 }

@@ -2,6 +2,7 @@
 //! take and what they answer. The simulator holds every request to it and tests hold every
 //! reply to it.
 
+mod render;
 mod reply;
 mod request;
 
@@ -9,7 +10,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde::Deserialize;
 
-pub(crate) use self::{reply::breaches, request::check};
+pub(crate) use self::{render::shown, reply::breaches, request::check};
 
 /// All products and actions.
 #[derive(Debug, Default, Deserialize)]

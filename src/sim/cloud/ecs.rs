@@ -2,6 +2,8 @@
 
 pub(crate) mod instance;
 pub(crate) mod interface;
+pub(crate) mod rule;
+pub(crate) mod security_group;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +12,8 @@ use serde::Serialize;
 pub use self::{
     instance::{Instance, InstanceStatus},
     interface::Interface,
+    rule::Rule,
+    security_group::SecurityGroup,
 };
 use super::Handler;
 
@@ -20,6 +24,8 @@ pub struct Ecs {
     pub instances: BTreeMap<String, Instance>,
     /// Network interfaces by id.
     pub interfaces: BTreeMap<String, Interface>,
+    /// Security groups by id.
+    pub security_groups: BTreeMap<String, SecurityGroup>,
 }
 
 /// A change that takes effect later.
@@ -33,6 +39,16 @@ pub(super) fn handler(action: &str) -> Option<Handler> {
         "DescribeInstances" => instance::describe,
         "DescribeNetworkInterfaces" => interface::describe,
         "ModifyNetworkInterfaceAttribute" => interface::modify,
+        "CreateSecurityGroup" => security_group::create,
+        "DeleteSecurityGroup" => security_group::delete,
+        "ModifySecurityGroupAttribute" => security_group::modify,
+        "DescribeSecurityGroups" => security_group::describe,
+        "DescribeSecurityGroupAttribute" => security_group::describe_attribute,
+        "JoinSecurityGroup" => security_group::join,
+        "LeaveSecurityGroup" => security_group::leave,
+        "AuthorizeSecurityGroup" => rule::authorize,
+        "RevokeSecurityGroup" => rule::revoke,
+        "ModifySecurityGroupRule" => rule::modify,
         "DescribeRegions" => super::region::describe_regions,
         "DescribeZones" => super::region::describe_zones,
         _ => return None,

@@ -203,6 +203,7 @@ fn logged(params: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 pub(crate) fn handler(product: &str, action: &str) -> Option<Handler> {
     match product {
         "slb" => super::slb::handler(action),
+        "nlb" => super::nlb::handler(action),
         "ecs" => super::ecs::handler(action),
         "vpc" => super::vpc::handler(action),
         "sts" => super::sts::handler(action),

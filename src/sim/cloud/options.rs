@@ -56,6 +56,12 @@ pub struct Quotas {
     pub domain_extensions: Option<usize>,
     /// Access lists of the account.
     pub acls: Option<usize>,
+    /// NLB instances of the account.
+    pub network_load_balancers: Option<usize>,
+    /// Listeners of one NLB.
+    pub network_listeners: Option<usize>,
+    /// Servers of one NLB server group.
+    pub network_servers: Option<usize>,
     /// Custom route entries of one table.
     pub route_entries: Option<usize>,
 }
@@ -117,6 +123,9 @@ impl Quotas {
             backend_servers: Some(200),
             domain_extensions: Some(3),
             acls: Some(200),
+            network_load_balancers: Some(60),
+            network_listeners: Some(50),
+            network_servers: Some(400),
             route_entries: Some(200),
         }
     }

@@ -9,6 +9,7 @@ use super::{
     Context,
     agenda::{Agenda, Due},
     ecs::{Ecs, Instance},
+    nlb::Nlb,
     region::Region,
     slb::Slb,
     sts::Keys,
@@ -30,7 +31,9 @@ pub struct State {
     pub metadata_token_required: bool,
     /// Load balancers of the SLB product.
     pub slb: Slb,
-    /// Instances.
+    /// Load balancers of the NLB product.
+    pub nlb: Nlb,
+    /// Instances, their interfaces and security groups.
     pub ecs: Ecs,
     /// Networks.
     pub network: Network,
@@ -62,6 +65,7 @@ impl State {
     fn apply(&mut self, due: Due) {
         match due {
             Due::Slb(due) => self.slb.apply(due),
+            Due::Nlb(due) => self.nlb.apply(due),
             Due::Ecs(due) => self.ecs.apply(due),
             Due::Vpc(due) => self.network.apply(due),
         }

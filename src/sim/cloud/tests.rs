@@ -4,6 +4,8 @@ mod client;
 mod ecs;
 mod gateway;
 mod metadata;
+mod nlb;
+mod security_group;
 mod slb_group;
 mod slb_listener;
 mod slb_load_balancer;

@@ -1,6 +1,7 @@
 //! The VPC product: networks, vswitches, route tables and elastic addresses.
 
 pub(crate) mod address;
+pub(crate) mod bandwidth_package;
 pub(crate) mod eip;
 pub(crate) mod network;
 pub(crate) mod route_batch;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use self::{
+    bandwidth_package::BandwidthPackage,
     eip::{Eip, EipStatus},
     network::Vpc,
     route_entry::{RouteEntry, RouteStatus},
@@ -32,6 +34,8 @@ pub struct Network {
     pub route_tables: BTreeMap<String, RouteTable>,
     /// Elastic addresses by allocation id.
     pub eips: BTreeMap<String, Eip>,
+    /// Common bandwidth packages by id.
+    pub bandwidth_packages: BTreeMap<String, BandwidthPackage>,
     #[serde(skip)]
     pub(crate) addresses: BTreeMap<String, BTreeSet<std::net::Ipv4Addr>>,
     #[serde(skip)]
@@ -64,6 +68,7 @@ pub(super) fn handler(action: &str) -> Option<Handler> {
         "AssociateEipAddress" => eip::associate,
         "UnassociateEipAddress" => eip::unassociate,
         "ReleaseEipAddress" => eip::release,
+        "DescribeCommonBandwidthPackages" => bandwidth_package::describe,
         "DescribeRegions" => super::region::describe_regions,
         "DescribeZones" => super::region::describe_zones,
         _ => return None,

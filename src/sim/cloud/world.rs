@@ -10,10 +10,11 @@ use super::{
     AccessKey, Region, State,
     agenda::Agenda,
     context::new_id,
-    ecs::{Ecs, Instance, Interface},
+    ecs::{Ecs, Instance, Interface, SecurityGroup},
+    nlb::Nlb,
     slb::{Certificate, Slb},
     sts::Keys,
-    vpc::{Eip, Network, RouteEntry, RouteStatus, RouteTable, VSwitch, Vpc},
+    vpc::{BandwidthPackage, Eip, Network, RouteEntry, RouteStatus, RouteTable, VSwitch, Vpc},
 };
 use crate::entropy::Entropy;
 
@@ -52,6 +53,12 @@ pub struct World {
     /// Server certificates.
     #[serde(default)]
     pub certificates: Vec<Certificate>,
+    /// Common bandwidth packages.
+    #[serde(default)]
+    pub bandwidth_packages: Vec<BandwidthPackage>,
+    /// Security groups.
+    #[serde(default)]
+    pub security_groups: Vec<SecurityGroup>,
     /// Instances.
     #[serde(default)]
     pub instances: Vec<Instance>,
@@ -135,6 +142,8 @@ impl Default for World {
             route_tables: Vec::new(),
             eips: Vec::new(),
             certificates: Vec::new(),
+            bandwidth_packages: Vec::new(),
+            security_groups: Vec::new(),
             instances: Vec::new(),
             interfaces: Vec::new(),
         }
@@ -168,6 +177,7 @@ impl World {
             regions: self.regions,
             role: self.role,
             slb: Slb::default(),
+            nlb: Nlb::default(),
             ecs: Ecs::default(),
             network: Network::default(),
             agenda: Agenda::default(),
@@ -200,6 +210,18 @@ impl World {
         }
         for eip in self.eips {
             state.network.eips.insert(eip.id.clone(), Eip { created: or(eip.created, now), ..eip });
+        }
+        for one in self.security_groups {
+            let vpc = state.network.vpcs.get(&one.vpc);
+            known(&one.id, "vpc", &one.vpc, vpc.is_some())?;
+            let region = vpc.map(|vpc| vpc.region.clone()).unwrap_or_default();
+            state
+                .ecs
+                .security_groups
+                .insert(one.id.clone(), SecurityGroup { region, created: or(one.created, now), ..one });
+        }
+        for one in self.bandwidth_packages {
+            state.network.bandwidth_packages.insert(one.id.clone(), one);
         }
         for one in self.certificates {
             state.slb.certificates.insert(one.id.clone(), Certificate { created: or(one.created, now), ..one });

@@ -44,8 +44,8 @@ pub(crate) fn check(action: &Action, given: &Params) -> Result<Params, Failure> 
             ));
         };
         let rest = &name[head.len()..];
-        value_of(shape, rest, name, value)?;
-        known.push((format!("{}{rest}", upper_first(spelling)), value.to_owned()));
+        let value = value_of(action, shape, rest, name, value)?;
+        known.push((format!("{}{rest}", upper_first(spelling)), value));
     }
     let known = Params::new(known);
     required(action, &known)?;
@@ -66,7 +66,9 @@ fn upper_first(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-fn value_of(shape: &Shape, path: &str, name: &str, value: &str) -> Result<(), Failure> {
+/// The value as the contract spells it. NLB takes the words of a choice in any case, the
+/// other products only as they are written.
+fn value_of(action: &Action, shape: &Shape, path: &str, name: &str, value: &str) -> Result<String, Failure> {
     if let Some(path) = path.strip_prefix('.') {
         let (segment, rest) = path.find('.').map_or((path, ""), |at| (&path[..at], &path[at..]));
         let inner = match shape.kind {
@@ -74,7 +76,7 @@ fn value_of(shape: &Shape, path: &str, name: &str, value: &str) -> Result<(), Fa
             Kind::Object => shape.fields.as_ref().and_then(|fields| fields.get(segment)),
             _ => None,
         };
-        return inner.map_or_else(|| Err(Failure::invalid(name)), |inner| value_of(inner, rest, name, value));
+        return inner.map_or_else(|| Err(Failure::invalid(name)), |inner| value_of(action, inner, rest, name, value));
     }
     let fits = if shape.json {
         serde_json::from_str::<serde_json::Value>(value).is_ok_and(|parsed| parsed.is_array() || parsed.is_object())
@@ -87,8 +89,12 @@ fn value_of(shape: &Shape, path: &str, name: &str, value: &str) -> Result<(), Fa
             Kind::Array | Kind::Object => false,
         }
     };
-    let chosen = shape.choices.as_ref().is_none_or(|choices| choices.iter().any(|choice| choice == value));
-    if fits && chosen { Ok(()) } else { Err(Failure::invalid(name)) }
+    let chosen = shape.choices.as_ref().map_or(Some(value), |choices| {
+        let exact = choices.iter().find(|choice| *choice == value);
+        let any_case = || choices.iter().find(|choice| action.product == "nlb" && choice.eq_ignore_ascii_case(value));
+        exact.or_else(any_case).map(String::as_str)
+    });
+    chosen.filter(|_| fits).map(str::to_owned).ok_or_else(|| Failure::invalid(name))
 }
 
 fn required(action: &Action, given: &Params) -> Result<(), Failure> {

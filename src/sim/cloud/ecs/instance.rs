@@ -153,6 +153,10 @@ impl InstanceStatus {
     }
 }
 
+pub(crate) fn missing(id: &str) -> Failure {
+    Failure::not_found("InvalidInstanceId.NotFound", format!("The specified InstanceId {id} does not exist."))
+}
+
 pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let found = select(cx, state)?;
     let mut reply = if cx.params.has("MaxResults") || cx.params.has("NextToken") {

@@ -23,7 +23,8 @@ pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value,
         .filter(|lb| cx.params.get("NetworkType").is_none_or(|kind| kind.eq_ignore_ascii_case(lb.network_type())))
         .filter(|lb| is("InternetChargeType", &lb.internet_charge_type) && is("ResourceGroupId", &lb.resource_group))
         .filter(|lb| is("MasterZoneId", &lb.master_zone) && is("SlaveZoneId", &lb.slave_zone))
-        .filter(|lb| tag::matches(&lb.tags, &wanted))
+        // Unlike the other products' filters, one of the tags is enough here.
+        .filter(|lb| wanted.is_empty() || wanted.iter().any(|one| tag::matches(&lb.tags, std::slice::from_ref(one))))
         .collect();
     let page = paging::numbered(cx.params, found, 10, 100)?;
     let items: Vec<Value> = page.items.iter().map(|lb| list_item(lb)).collect();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Listener, LoadBalancer};
 use crate::sim::cloud::{
     Context, State,
-    contract::{Contract, Kind, Shape},
+    contract::{self, Contract, Shape},
     error::Failure,
     paging, tag,
 };
@@ -33,18 +33,10 @@ fn reply(action: &str) -> Option<&'static Shape> {
 
 /// Those attributes that the contract names at this place, in its types.
 fn shown(fields: &BTreeMap<String, Shape>, listener: &Listener) -> Map<String, Value> {
-    let typed = |name: &str, shape: &Shape| -> Option<Value> {
+    contract::shown(fields, |name| {
         // Some places show the health check under the name of its switch.
-        let source = if name == "HealthCheckSwitch" { "HealthCheck" } else { name };
-        let text = listener.settings.raw(source)?;
-        match shape.kind {
-            Kind::Integer => text.parse::<i64>().ok().map(Value::from),
-            Kind::Boolean => Some(Value::from(text == "true")),
-            Kind::String => Some(Value::from(text)),
-            _ => None,
-        }
-    };
-    fields.iter().filter_map(|(name, shape)| Some((name.clone(), typed(name, shape)?))).collect()
+        listener.settings.raw(if name == "HealthCheckSwitch" { "HealthCheck" } else { name })
+    })
 }
 
 fn list_item(load_balancer: &LoadBalancer, listener: &Listener) -> Option<Value> {
