@@ -38,8 +38,4 @@ impl Agenda {
         let entry = self.queue.first_entry()?;
         (entry.key().0 <= now).then(|| entry.remove())
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
 }

@@ -83,6 +83,7 @@ impl Contract {
         self.actions.get(&format!("{product}.{action}"))
     }
 
+    #[cfg(test)]
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
         self.actions.values()
     }

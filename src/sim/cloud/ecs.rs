@@ -1,9 +1,12 @@
 //! The ECS product: instances and their network interfaces.
 
+pub(crate) mod attachment;
 pub(crate) mod instance;
 pub(crate) mod interface;
+pub(crate) mod lifecycle;
 pub(crate) mod rule;
 pub(crate) mod security_group;
+pub(crate) mod tagging;
 
 use std::collections::BTreeMap;
 
@@ -37,6 +40,19 @@ pub(crate) enum Due {
 pub(super) fn handler(action: &str) -> Option<Handler> {
     Some(match action {
         "DescribeInstances" => instance::describe,
+        "DeleteInstance" => lifecycle::delete,
+        "DescribeInstanceStatus" => lifecycle::describe_status,
+        "DescribeInstanceAttribute" => lifecycle::describe_attribute,
+        "DescribeInstanceTypes" => lifecycle::describe_types,
+        "AttachInstanceRamRole" => lifecycle::attach_role,
+        "DescribeInstanceRamRole" => lifecycle::describe_role,
+        "CreateNetworkInterface" => attachment::create,
+        "DeleteNetworkInterface" => attachment::delete,
+        "AttachNetworkInterface" => attachment::attach,
+        "DetachNetworkInterface" => attachment::detach,
+        "TagResources" => tagging::tag,
+        "UntagResources" => tagging::untag,
+        "ListTagResources" => tagging::list,
         "DescribeNetworkInterfaces" => interface::describe,
         "ModifyNetworkInterfaceAttribute" => interface::modify,
         "CreateSecurityGroup" => security_group::create,

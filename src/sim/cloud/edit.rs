@@ -33,8 +33,8 @@ impl Cloud {
     ///
     /// `action` is `slb.CreateLoadBalancer` and the like; the reply is the action's.
     pub fn administer(&self, action: &str, params: &[(&str, &str)]) -> Result<Value, EditError> {
-        let now = self.clock.now();
         let inner = &mut *self.inner.lock();
+        let now = inner.warp.time(self.clock.now());
         inner.state.settle(now);
         let (product, name) = action.split_once('.').unwrap_or(("", action));
         let error = |code: &str, message: &str| EditError {
@@ -102,8 +102,8 @@ impl Cloud {
 
     /// Adds an instance with its primary interface.
     pub fn add_instance(&self, instance: Instance) -> Result<(), WorldError> {
-        let now = self.clock.now();
         let inner = &mut *self.inner.lock();
+        let now = inner.warp.time(self.clock.now());
         inner.state.add_instance(instance, now, &inner.entropy)
     }
 
@@ -131,7 +131,7 @@ impl Cloud {
         if !self.set_instance_status(id, during) {
             return false;
         }
-        let at = self.clock.now() + self.options().delays.instance;
+        let at = self.now() + self.options().delays.instance;
         self.with_state(|state| state.agenda.push(at, agenda::Due::Ecs(ecs::Due::Status(id.to_owned(), after))));
         true
     }
@@ -158,7 +158,7 @@ impl Cloud {
 
     /// Ends all sessions: keys from STS and the metadata server are refused from now on.
     pub fn expire_credentials(&self) {
-        let now = self.clock.now();
+        let now = self.now();
         let mut inner = self.inner.lock();
         inner.state.keys.expire_sessions(now);
         inner.forget_role_key();

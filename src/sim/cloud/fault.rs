@@ -41,12 +41,13 @@ pub enum Kind {
     /// Refused by flow control, with or without a hint how long to wait.
     Throttle {
         /// Sent as `x-acs-retry-after`, in milliseconds.
-        #[serde(default)]
+        #[serde(default, with = "jiff::fmt::serde::unsigned_duration::friendly::compact::optional")]
         retry_after: Option<Duration>,
     },
     /// Refused with this status and code.
     Error {
-        /// HTTP status.
+        /// HTTP status; 0 or absent for the one that the contract documents for the code.
+        #[serde(default)]
         status: u16,
         /// Error code.
         code: String,
@@ -59,7 +60,7 @@ pub enum Kind {
     /// The call takes effect and its answer is lost.
     DropAfter,
     /// The call waits before it takes effect.
-    Slow(Duration),
+    Slow(#[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")] Duration),
     /// The answer breaks off in the middle of its JSON text.
     TruncatedJson,
     /// Lists in the answer are empty and totals 0, as a caller without rights may see.

@@ -52,6 +52,16 @@ const SYSTEM: [&str; 14] = [
 // === impl Arrival ===
 
 impl Arrival {
+    /// Gives a refusal that came without a status the one that the contract documents.
+    fn documented(&self, refusal: Failure) -> Failure {
+        if refusal.status != 0 {
+            return refusal;
+        }
+        let action = Contract::get().action(&self.product, &self.action);
+        let status = action.and_then(|action| action.errors.get(&refusal.code).copied().flatten());
+        Failure { status: status.unwrap_or(400), ..refusal }
+    }
+
     /// How long the call waits before it takes effect.
     pub(crate) fn delay(&self, options: &Options) -> Duration {
         match self.fault {
@@ -78,7 +88,11 @@ impl Inner {
     }
 
     /// Serves a call and logs it.
-    pub(crate) fn serve(&mut self, request: &Request, arrival: &Arrival, now: Timestamp) -> Served {
+    ///
+    /// `clock` is the time that signatures are checked against; the cloud's own time may have
+    /// been moved on from it.
+    pub(crate) fn serve(&mut self, request: &Request, arrival: &Arrival, clock: Timestamp) -> Served {
+        let now = self.warp.time(clock);
         self.state.settle(now);
         let mut record = Call {
             product: arrival.product.clone(),
@@ -99,8 +113,8 @@ impl Inner {
                 Err(Failure::new(0, "ConnectionDropped", "The connection broke before the call took effect."))
             }
             fault => match fault.as_ref().and_then(Kind::refusal) {
-                Some(refusal) => Err(refusal),
-                None => self.execute(request, arrival, now, &mut record),
+                Some(refusal) => Err(arrival.documented(refusal)),
+                None => self.execute(request, arrival, (clock, now), &mut record),
             },
         };
         let outcome = outcome.map(|mut reply| {
@@ -126,7 +140,7 @@ impl Inner {
         &mut self,
         request: &Request,
         arrival: &Arrival,
-        now: Timestamp,
+        (clock, now): (Timestamp, Timestamp),
         record: &mut Call,
     ) -> Result<Value, Failure> {
         let (product, name) = (arrival.product.as_str(), arrival.action.as_str());
@@ -147,8 +161,10 @@ impl Inner {
         })?;
         let relaxed = self.options.relaxed_signatures;
         if action.auth.as_deref() != Some("anonymous") {
-            record.caller = signature::authenticate(request, &self.state.keys, &mut self.nonces, now, relaxed)?;
+            record.caller =
+                signature::authenticate(request, &self.state.keys, &mut self.nonces, (clock, now), relaxed)?;
         }
+        self.windows.admit(&self.options.rates, &format!("{product}.{name}"), now)?;
         let given = request.params.iter().filter(|(name, _)| *name != "Action" && *name != "Version");
         let params = Params::new(given.map(|(name, value)| (name.clone(), value.clone())));
         let params = contract::check(action, &params)?;

@@ -37,13 +37,16 @@ async fn serve(Extracted(cloud): Extracted<Cloud>, request: HttpRequest) -> Resp
     if request.path.starts_with("/latest") {
         return cloud.metadata(&request);
     }
+    if request.path.starts_with("/_sim") {
+        return cloud.control(&request);
+    }
     let arrival = cloud.inner.lock().arrive(&request);
     let delay = arrival.delay(&cloud.options());
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
-    let now = cloud.clock.now();
-    let served = cloud.inner.lock().serve(&request, &arrival, now);
+    let clock = cloud.clock.now();
+    let served = cloud.inner.lock().serve(&request, &arrival, clock);
     respond(&request, &arrival, &served)
 }
 

@@ -31,8 +31,8 @@ type Refusal = (u16, &'static str);
 impl Cloud {
     /// Answers a request under `/latest`.
     pub(super) fn metadata(&self, request: &Request) -> Response {
-        let now = self.clock.now();
         let mut inner = self.inner.lock();
+        let now = inner.warp.time(self.clock.now());
         inner.state.settle(now);
         match inner.metadata(request, now) {
             Ok(text) => reply(200, "text/plain", text),

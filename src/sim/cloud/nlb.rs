@@ -23,13 +23,13 @@ use serde::Serialize;
 
 use self::job::Effect;
 pub use self::{
-    certificate::ListenerCertificate,
+    certificate::{CertificateState, ListenerCertificate},
     job::{Job, JobStatus},
-    listener::NlbListener,
+    listener::{ListenerState, NlbListener},
     load_balancer::{NetworkLoadBalancer, NlbStatus},
     security_policy::SecurityPolicy,
-    server::NlbServer,
-    server_group::ServerGroup,
+    server::{NlbServer, ServerState},
+    server_group::{GroupState, ServerGroup},
     zone::ZoneMapping,
 };
 use super::Handler;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::rate::Rate;
+
 /// Behaviour of one simulated cloud.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -13,6 +15,7 @@ pub struct Options {
     /// Checks each reply against the contract.
     pub check_replies: bool,
     /// Added to each API call before it takes effect.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub latency: Duration,
     /// How long changes of state take.
     pub delays: Delays,
@@ -20,6 +23,8 @@ pub struct Options {
     pub call_log: usize,
     /// Limits on the number of resources.
     pub quotas: Quotas,
+    /// Limits on the number of calls; none if empty.
+    pub rates: Vec<Rate>,
 }
 
 /// How long resources stay in their transitional states.
@@ -27,18 +32,25 @@ pub struct Options {
 #[serde(default, deny_unknown_fields)]
 pub struct Delays {
     /// SLB listener: `starting` and `stopping`.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub listener: Duration,
     /// SLB listener: `configuring` after a change of its attributes.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub listener_change: Duration,
     /// VPC route entry: `Pending` and `Deleting`.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub route: Duration,
     /// ECS instance: `Pending`, `Starting`, `Stopping`.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub instance: Duration,
     /// EIP: `Associating` and `Unassociating`.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub eip: Duration,
     /// NLB: asynchronous jobs.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub job: Duration,
     /// NLB instance: `Provisioning`.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub provisioning: Duration,
 }
 
@@ -62,6 +74,8 @@ pub struct Quotas {
     pub network_listeners: Option<usize>,
     /// Servers of one NLB server group.
     pub network_servers: Option<usize>,
+    /// Custom route tables of one VPC.
+    pub route_tables: Option<usize>,
     /// Custom route entries of one table.
     pub route_entries: Option<usize>,
 }
@@ -77,6 +91,7 @@ impl Default for Options {
             delays: Delays::default(),
             call_log: 20_000,
             quotas: Quotas::default(),
+            rates: Vec::new(),
         }
     }
 }
@@ -126,6 +141,7 @@ impl Quotas {
             network_load_balancers: Some(60),
             network_listeners: Some(50),
             network_servers: Some(400),
+            route_tables: Some(9),
             route_entries: Some(200),
         }
     }

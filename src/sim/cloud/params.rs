@@ -79,14 +79,6 @@ impl Params {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn into_map(self) -> BTreeMap<String, String> {
-        self.0
-    }
-
     fn under<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.0.iter().filter_map(move |(key, value)| {
             let rest = key.strip_prefix(name)?.strip_prefix('.')?;

@@ -44,12 +44,13 @@ pub(crate) struct Claim<'a> {
 }
 
 /// Checks a request's signature. `relaxed` lets unsigned and wrongly signed requests pass,
-/// for hand-made ones.
+/// for hand-made ones. Of the two times the first is what timestamps are measured against,
+/// the second the one at which sessions expire.
 pub(crate) fn authenticate(
     request: &Request,
     keys: &Keys,
     nonces: &mut Nonces,
-    now: Timestamp,
+    (clock, now): (Timestamp, Timestamp),
     relaxed: bool,
 ) -> Result<Caller, Failure> {
     let claim = match request.header("authorization") {
@@ -70,7 +71,7 @@ pub(crate) fn authenticate(
     let stamp: Timestamp = claim.timestamp.parse().map_err(|_| {
         Failure::bad("InvalidTimeStamp.Format", "Specified time stamp or date value is not well formatted.")
     })?;
-    if now.duration_since(stamp).abs() > WINDOW {
+    if clock.duration_since(stamp).abs() > WINDOW {
         return Err(Failure::bad("InvalidTimeStamp.Expired", "Specified time stamp or date value is expired."));
     }
     key.check_token(claim.security_token, now)?;
@@ -84,7 +85,7 @@ pub(crate) fn authenticate(
         ));
     }
     // Last, so that a request that was refused for another reason does not use up its nonce.
-    nonces.take(claim.access_key, claim.nonce, now)?;
+    nonces.take(claim.access_key, claim.nonce, clock)?;
     Ok(Caller { access_key: claim.access_key.to_owned(), role: key.role.clone(), session: key.session.clone() })
 }
 

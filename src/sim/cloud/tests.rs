@@ -1,6 +1,7 @@
 //! The simulated cloud through its router, with requests that are signed here.
 
 mod client;
+mod control;
 mod ecs;
 mod gateway;
 mod metadata;

@@ -2,11 +2,14 @@
 
 pub(crate) mod address;
 pub(crate) mod bandwidth_package;
+pub(crate) mod custom_table;
 pub(crate) mod eip;
 pub(crate) mod network;
 pub(crate) mod route_batch;
 pub(crate) mod route_entry;
 pub(crate) mod route_table;
+pub(crate) mod router;
+pub(crate) mod tagging;
 pub(crate) mod vswitch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +61,18 @@ pub(super) fn handler(action: &str) -> Option<Handler> {
         "DescribeVSwitches" => vswitch::describe,
         "DescribeVSwitchAttributes" => vswitch::describe_attributes,
         "DescribeRouteTableList" => route_table::describe,
+        "CreateRouteTable" => custom_table::create,
+        "DeleteRouteTable" => custom_table::delete,
+        "AssociateRouteTable" => custom_table::associate,
+        "UnassociateRouteTable" => custom_table::unassociate,
+        "DescribeVRouters" => router::describe,
+        "DescribeRouteTables" => router::describe_tables,
+        "CheckCanAllocateVpcPrivateIpAddress" => router::check_address,
+        "TagResources" => tagging::tag,
+        "UnTagResources" => tagging::untag,
+        "ListTagResources" => tagging::list,
+        "ModifyRouteEntry" => route_entry::modify,
+        "ModifyEipAddressAttribute" => eip::modify,
         "DescribeRouteEntryList" => route_entry::describe,
         "CreateRouteEntry" => route_entry::create,
         "DeleteRouteEntry" => route_entry::delete,

@@ -199,7 +199,7 @@ impl World {
             state.add_instance(instance, now, entropy)?;
         }
         for interface in self.interfaces {
-            state.add_interface(interface, now, entropy)?;
+            state.add_interface(interface, now)?;
         }
         for table in self.route_tables {
             known(&table.id, "vpc", &table.vpc, state.network.vpcs.contains_key(&table.vpc))?;
@@ -279,12 +279,7 @@ impl State {
     }
 
     /// Adds a secondary interface, filling in what is left out.
-    pub(crate) fn add_interface(
-        &mut self,
-        interface: Interface,
-        now: Timestamp,
-        _: &Entropy,
-    ) -> Result<(), WorldError> {
+    pub(crate) fn add_interface(&mut self, interface: Interface, now: Timestamp) -> Result<(), WorldError> {
         let mut interface = interface;
         let vswitch = self.vswitch(&interface.id, &interface.vswitch)?.clone();
         if interface.private_ips.is_empty() {

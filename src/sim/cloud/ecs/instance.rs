@@ -60,6 +60,9 @@ pub struct Instance {
     /// Where it is in its life.
     #[serde(default)]
     pub status: InstanceStatus,
+    /// RAM role.
+    #[serde(default)]
+    pub role: Option<String>,
     /// Security group ids.
     #[serde(default)]
     pub security_groups: Vec<String>,
@@ -126,6 +129,7 @@ impl Instance {
             spot_strategy: default_spot_strategy(),
             image: default_image(),
             status: InstanceStatus::Running,
+            role: None,
             security_groups: Vec::new(),
             tags: Tags::new(),
             created: Timestamp::default(),
@@ -237,14 +241,15 @@ fn like(pattern: &str, value: &str) -> bool {
     }
 }
 
+/// One instance as the list shows it.
+pub(super) fn whole_item(state: &State, instance: &Instance) -> Value {
+    let interfaces = state.ecs.interfaces_of(instance);
+    let eip = state.network.eips.values().find(|eip| eip.instance.as_deref() == Some(&instance.id));
+    item(state, instance, &interfaces, eip)
+}
+
 fn items(state: &State, instances: &[&Instance]) -> Value {
-    let mut list = Vec::with_capacity(instances.len());
-    for instance in instances {
-        let interfaces = state.ecs.interfaces_of(instance);
-        let eip = state.network.eips.values().find(|eip| eip.instance.as_deref() == Some(&instance.id));
-        list.push(item(state, instance, &interfaces, eip));
-    }
-    json!({ "Instance": list })
+    json!({ "Instance": instances.iter().map(|instance| whole_item(state, instance)).collect::<Vec<_>>() })
 }
 
 fn item(state: &State, instance: &Instance, interfaces: &[&Interface], eip: Option<&Eip>) -> Value {

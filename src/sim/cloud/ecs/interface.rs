@@ -159,7 +159,7 @@ fn items(state: &State, interfaces: &[&Interface]) -> Value {
     json!({ "NetworkInterfaceSet": list })
 }
 
-fn item(state: &State, interface: &Interface) -> Value {
+pub(super) fn item(state: &State, interface: &Interface) -> Value {
     let (private, ipv6) = interface.address_sets();
     json!({
         "NetworkInterfaceId": interface.id,

@@ -167,14 +167,13 @@ pub(super) fn revoke(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
 /// Changes a rule: what the call leaves out stays as it is.
 pub(super) fn modify(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let group = writable(state, cx.params.required("SecurityGroupId")?)?;
-    let rule = match cx.params.get("SecurityGroupRuleId") {
-        Some(id) => group.rules.iter_mut().find(|rule| rule.id == id),
-        None => {
-            let wanted = Rule::parse(cx.params)?;
-            group.rules.iter_mut().find(|rule| {
-                (&rule.source, &rule.protocol, &rule.ports) == (&wanted.source, &wanted.protocol, &wanted.ports)
-            })
-        }
+    let rule = if let Some(id) = cx.params.get("SecurityGroupRuleId") {
+        group.rules.iter_mut().find(|rule| rule.id == id)
+    } else {
+        let wanted = Rule::parse(cx.params)?;
+        group.rules.iter_mut().find(|rule| {
+            (&rule.source, &rule.protocol, &rule.ports) == (&wanted.source, &wanted.protocol, &wanted.ports)
+        })
     };
     let rule = rule.ok_or_else(|| Failure::bad("InvalidParam.SecurityGroupRuleId", "The rule does not exist."))?;
     let current = [

@@ -9,7 +9,7 @@ pub(super) fn update(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     let id = cx.params.required("LoadBalancerId")?;
     let lb = state.nlb.writable(id)?;
     if let Some(name) = cx.params.get("LoadBalancerName") {
-        lb.name = name.to_owned();
+        name.clone_into(&mut lb.name);
     }
     if let Some(cross_zone) = cx.params.flag("CrossZoneEnabled") {
         lb.cross_zone = cross_zone;

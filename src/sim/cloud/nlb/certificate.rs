@@ -13,15 +13,39 @@ pub struct ListenerCertificate {
     pub id: String,
     /// Whether it serves clients that name no host.
     pub is_default: bool,
-    /// `Associating`, `Associated` or `Diassociating`, in the product's spelling.
-    pub status: String,
+    /// Where it is in its life.
+    pub status: CertificateState,
+}
+
+/// Where a listener's certificate is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum CertificateState {
+    /// On its way in.
+    Associating,
+    /// In use.
+    Associated,
+    /// On its way out.
+    Dissociating,
+}
+
+// === impl CertificateState ===
+
+impl CertificateState {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Associating => "Associating",
+            Self::Associated => "Associated",
+            // This spelling is the product's.
+            Self::Dissociating => "Diassociating",
+        }
+    }
 }
 
 // === impl ListenerCertificate ===
 
 impl ListenerCertificate {
     pub(super) fn default_one(id: String) -> Self {
-        Self { id, is_default: true, status: "Associated".to_owned() }
+        Self { id, is_default: true, status: CertificateState::Associated }
     }
 }
 
@@ -45,7 +69,7 @@ pub(super) fn associate(cx: &mut Context<'_>, state: &mut State) -> Result<Value
         ));
     }
     let associating =
-        |id: &String| ListenerCertificate { id: id.clone(), is_default: false, status: "Associating".to_owned() };
+        |id: &String| ListenerCertificate { id: id.clone(), is_default: false, status: CertificateState::Associating };
     listener.certificates.extend(wanted.iter().map(associating));
     let load_balancer = listener.load_balancer.clone();
     let effects = wanted.into_iter().map(|one| Effect::CertificateAssociated(id.to_owned(), one)).collect();
@@ -68,7 +92,7 @@ pub(super) fn disassociate(cx: &mut Context<'_>, state: &mut State) -> Result<Va
         }
     }
     for certificate in listener.certificates.iter_mut().filter(|certificate| wanted.contains(&certificate.id)) {
-        certificate.status = "Diassociating".to_owned();
+        certificate.status = CertificateState::Dissociating;
     }
     let load_balancer = listener.load_balancer.clone();
     let effects = wanted.into_iter().map(|one| Effect::CertificateGone(id.to_owned(), one)).collect();

@@ -4,7 +4,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Due, Nlb, listener::ListenerState, load_balancer::NlbStatus, server::ServerState};
+use super::{
+    Due, Nlb, certificate::CertificateState, listener::ListenerState, load_balancer::NlbStatus, server::ServerState,
+    server_group::GroupState,
+};
 use crate::sim::cloud::{Context, State, agenda, error::Failure};
 
 /// The most jobs that are remembered.
@@ -136,7 +139,9 @@ impl Nlb {
                 lb.status = NlbStatus::Active;
             }
         }
-        effects.into_iter().for_each(|effect| self.make_true(effect));
+        for effect in effects {
+            self.make_true(effect);
+        }
     }
 
     fn make_true(&mut self, effect: Effect) {
@@ -155,7 +160,7 @@ impl Nlb {
             }
             Effect::GroupAvailable(id) => {
                 if let Some(group) = self.server_groups.get_mut(&id) {
-                    group.status = "Available".to_owned();
+                    group.status = GroupState::Available;
                     group.servers.retain(|server| server.status != ServerState::Removing);
                     group.servers.iter_mut().for_each(|server| server.status = ServerState::Available);
                 }
@@ -167,7 +172,7 @@ impl Nlb {
                 let listener = self.listeners.get_mut(&listener);
                 let certificate = listener.and_then(|one| one.certificates.iter_mut().find(|one| one.id == id));
                 if let Some(certificate) = certificate {
-                    certificate.status = "Associated".to_owned();
+                    certificate.status = CertificateState::Associated;
                 }
             }
             Effect::CertificateGone(listener, id) => {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     ServerGroup,
     job::{self, Effect},
+    server_group::GroupState,
 };
 use crate::sim::cloud::{Context, State, error::Failure, params::Params};
 
@@ -150,7 +151,7 @@ fn one(state: &State, group: &ServerGroup, given: &Params) -> Result<NlbServer, 
 }
 
 fn finish(cx: &mut Context<'_>, state: &mut State, id: &str) -> Result<Value, Failure> {
-    state.nlb.writable_group(id)?.status = "Configuring".to_owned();
+    state.nlb.writable_group(id)?.status = GroupState::Configuring;
     let mut reply = job::begin(cx, state, None, vec![Effect::GroupAvailable(id.to_owned())]);
     reply["ServerGroupId"] = id.into();
     Ok(reply)

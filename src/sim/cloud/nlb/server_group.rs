@@ -31,8 +31,8 @@ pub struct ServerGroup {
     pub protocol: String,
     /// The VPC's id.
     pub vpc: String,
-    /// `Creating`, `Available` or `Configuring`.
-    pub status: String,
+    /// Where it is in its life.
+    pub status: GroupState,
     /// Plain attributes by the names that the list action gives them.
     pub attributes: BTreeMap<String, String>,
     /// The health check's attributes by the names that the list action gives them.
@@ -47,6 +47,17 @@ pub struct ServerGroup {
     pub tags: Tags,
     /// Creation time.
     pub created: Timestamp,
+}
+
+/// Where a server group is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum GroupState {
+    /// Being created.
+    Creating,
+    /// Takes changes.
+    Available,
+    /// A change is being applied.
+    Configuring,
 }
 
 const PLAIN: [&str; 6] = [
@@ -80,6 +91,19 @@ const HEALTH_CHECK: [(&str, &str); 7] = [
 
 fn table(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+// === impl GroupState ===
+
+impl GroupState {
+    /// As the product spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Creating => "Creating",
+            Self::Available => "Available",
+            Self::Configuring => "Configuring",
+        }
+    }
 }
 
 // === impl ServerGroup ===
@@ -120,12 +144,12 @@ impl Nlb {
     /// A server group that takes writes now.
     pub(super) fn writable_group(&mut self, id: &str) -> Result<&mut ServerGroup, Failure> {
         let group = self.server_groups.get_mut(id).ok_or_else(|| missing(id))?;
-        if group.status == "Available" {
+        if group.status == GroupState::Available {
             return Ok(group);
         }
         Err(Failure::bad(
             "IncorrectStatus.serverGroup",
-            format!("The server group {id} is {}, which does not support the operation.", group.status),
+            format!("The server group {id} is {}, which does not support the operation.", group.status.as_str()),
         ))
     }
 }
@@ -149,7 +173,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
         kind: cx.params.get("ServerGroupType").unwrap_or("Instance").to_owned(),
         protocol: cx.params.get("Protocol").unwrap_or("TCP").to_owned(),
         vpc: vpc.to_owned(),
-        status: "Creating".to_owned(),
+        status: GroupState::Creating,
         attributes: table(&DEFAULTS),
         health_check: table(&HEALTH_CHECK),
         health_check_codes: Vec::new(),
@@ -177,7 +201,7 @@ pub(super) fn update(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     if let Some(name) = cx.params.get("ServerGroupName") {
         name.clone_into(&mut changed.name);
     }
-    changed.status = "Configuring".to_owned();
+    changed.status = GroupState::Configuring;
     *group = changed;
     let mut reply = job::begin(cx, state, None, vec![Effect::GroupAvailable(id.to_owned())]);
     reply["ServerGroupId"] = id.into();
@@ -190,6 +214,6 @@ pub(super) fn delete(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     if state.nlb.listeners.values().any(|listener| listener.server_group == id) {
         return Err(Failure::bad("ResourceInUse.ServerGroup", format!("A listener uses the server group {id}.")));
     }
-    state.nlb.writable_group(id)?.status = "Configuring".to_owned();
+    state.nlb.writable_group(id)?.status = GroupState::Configuring;
     Ok(job::begin(cx, state, None, vec![Effect::GroupGone(id.to_owned())]))
 }

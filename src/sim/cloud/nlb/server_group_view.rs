@@ -30,7 +30,7 @@ fn item(nlb: &Nlb, group: &ServerGroup, region: &str, owner: i64) -> Value {
     put("ServerGroupId", group.id.clone().into());
     put("ServerGroupName", group.name.clone().into());
     put("ServerGroupType", group.kind.clone().into());
-    put("ServerGroupStatus", group.status.clone().into());
+    put("ServerGroupStatus", group.status.as_str().into());
     put("ServerCount", group.servers.len().into());
     put("Protocol", group.protocol.clone().into());
     put("VpcId", group.vpc.clone().into());

@@ -1,14 +1,9 @@
 //! Tags of all kinds of SLB resources.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Protocol, Slb};
-use crate::sim::cloud::{
-    Context, State,
-    error::Failure,
-    paging,
-    tag::{self, Tags},
-};
+use crate::sim::cloud::{Context, State, Tags, error::Failure, tag, tagging};
 
 /// The most resources in one call.
 const PER_CALL: usize = 20;
@@ -16,19 +11,6 @@ const PER_CALL: usize = 20;
 // === impl Slb ===
 
 impl Slb {
-    /// The tags of one resource.
-    fn tags_mut(&mut self, kind: &str, id: &str) -> Result<&mut Tags, Failure> {
-        let found = match kind {
-            "instance" => self.load_balancers.get_mut(id).map(|lb| &mut lb.tags),
-            "vservergroup" => self.groups.get_mut(id).map(|group| &mut group.tags),
-            "listener" => self.listener_tags_mut(id),
-            "certificate" => self.certificates.get_mut(id).map(|certificate| &mut certificate.tags),
-            "acl" => self.acls.get_mut(id).map(|acl| &mut acl.tags),
-            _ => None,
-        };
-        found.ok_or_else(|| Failure::bad("ResourceNotExist", format!("The {kind} {id} does not exist.")))
-    }
-
     /// Listeners are named `<load balancer>_<protocol>_<port>` here.
     fn listener_tags_mut(&mut self, id: &str) -> Option<&mut Tags> {
         let (rest, port) = id.rsplit_once('_')?;
@@ -53,64 +35,41 @@ impl Slb {
     }
 }
 
-fn resources(cx: &Context<'_>) -> Result<(String, Vec<String>), Failure> {
-    let ids = cx.params.list("ResourceId");
-    if ids.len() > PER_CALL {
+fn find<'a>(state: &'a mut State, kind: &str, id: &str) -> Result<&'a mut Tags, Failure> {
+    let slb = &mut state.slb;
+    let found = match kind {
+        "instance" => slb.load_balancers.get_mut(id).map(|lb| &mut lb.tags),
+        "vservergroup" => slb.groups.get_mut(id).map(|group| &mut group.tags),
+        "listener" => slb.listener_tags_mut(id),
+        "certificate" => slb.certificates.get_mut(id).map(|certificate| &mut certificate.tags),
+        "acl" => slb.acls.get_mut(id).map(|acl| &mut acl.tags),
+        _ => None,
+    };
+    found.ok_or_else(|| Failure::bad("ResourceNotExist", format!("The {kind} {id} does not exist.")))
+}
+
+fn check_size(cx: &Context<'_>) -> Result<(), Failure> {
+    if cx.params.list("ResourceId").len() > PER_CALL {
         return Err(Failure::bad("SizeLimitExceeded.ResourceId", "At most 20 resources can be given."));
     }
-    Ok((cx.params.required("ResourceType")?.to_owned(), ids))
+    Ok(())
 }
 
 pub(super) fn tag(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let (kind, ids) = resources(cx)?;
-    let more = tag::given(cx.params)?;
-    // All or nothing: check each before the first is changed.
-    for id in &ids {
-        tag::add(&mut state.slb.tags_mut(&kind, id)?.clone(), &more)?;
-    }
-    for id in &ids {
-        let tags = state.slb.tags_mut(&kind, id)?;
-        let mut changed = tags.clone();
-        tag::add(&mut changed, &more)?;
-        cx.set(tags, changed);
-    }
-    Ok(json!({}))
+    check_size(cx)?;
+    tagging::tag(cx, state, find)
 }
 
 pub(super) fn untag(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let (kind, ids) = resources(cx)?;
-    let keys = cx.params.list("TagKey");
-    let all = keys.is_empty() && cx.params.flag("All") == Some(true);
-    for id in &ids {
-        state.slb.tags_mut(&kind, id)?;
-    }
-    for id in &ids {
-        let tags = state.slb.tags_mut(&kind, id)?;
-        let left = tags.iter().filter(|(key, _)| !all && !keys.contains(*key));
-        let left: Tags = left.map(|(key, value)| (key.clone(), value.clone())).collect();
-        cx.set(tags, left);
-    }
-    Ok(json!({}))
+    check_size(cx)?;
+    tagging::untag(cx, state, find)
 }
 
 pub(super) fn list(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let (kind, ids) = resources(cx)?;
-    let wanted = tag::filter(cx.params);
-    if ids.is_empty() && wanted.is_empty() {
+    check_size(cx)?;
+    if cx.params.list("ResourceId").is_empty() && tag::filter(cx.params).is_empty() {
         return Err(Failure::bad("MissingParam.TagOrResourceId", "Give ResourceId or Tag."));
     }
-    let mut found = Vec::new();
-    for (id, tags) in state.slb.all_tags(&kind) {
-        if (ids.is_empty() || ids.contains(&id)) && tag::matches(tags, &wanted) {
-            found.extend(tags.iter().map(
-                |(key, value)| json!({ "ResourceId": id, "ResourceType": kind, "TagKey": key, "TagValue": value }),
-            ));
-        }
-    }
-    let page = paging::tokened(cx.params, found, 50)?;
-    let mut reply = json!({ "TagResources": { "TagResource": page.items } });
-    if let Some(next) = page.next {
-        reply["NextToken"] = next.into();
-    }
-    Ok(reply)
+    let all = state.slb.all_tags(cx.params.required("ResourceType")?);
+    tagging::wrapped(cx, tagging::entries(cx, all))
 }

@@ -78,3 +78,74 @@ async fn the_source_check_of_an_interface_can_be_switched_off() {
     let unknown = &[("NetworkInterfaceId", "eni-none")];
     client.refused("ecs.ModifyNetworkInterfaceAttribute", unknown, "InvalidEniId.NotFound").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn interfaces_come_go_and_move_between_instances() {
+    let client = Client::new();
+    let create =
+        [("VSwitchId", "vsw-bp1simh"), ("PrimaryIpAddress", "10.0.0.77"), ("SecondaryPrivateIpAddressCount", "2")];
+    let created = client.ok("ecs.CreateNetworkInterface", &create).await;
+    assert_eq!(created.list("/PrivateIpSets/PrivateIpSet").len(), 3);
+    let id = created.text("/NetworkInterfaceId");
+    let pair = [("NetworkInterfaceId", id.as_str()), ("InstanceId", "i-bp1node0001")];
+    client
+        .refused(
+            "ecs.AttachNetworkInterface",
+            &[pair[0], ("InstanceId", "i-bp1node0002")],
+            "InvalidOperation.AvailabilityZoneMismatch",
+        )
+        .await;
+    client.ok("ecs.AttachNetworkInterface", &pair).await;
+    client.refused("ecs.AttachNetworkInterface", &pair, "InvalidOperation.InvalidEniState").await;
+    let shown = client.ok("ecs.DescribeInstances", &[("InstanceIds", "[\"i-bp1node0001\"]")]).await;
+    assert_eq!(shown.list("/Instances/Instance/0/NetworkInterfaces/NetworkInterface").len(), 2);
+    client.refused("ecs.DeleteNetworkInterface", &pair[..1], "InvalidOperation.InvalidEniState").await;
+    client.ok("ecs.DetachNetworkInterface", &pair).await;
+    client.ok("ecs.DeleteNetworkInterface", &pair[..1]).await;
+    let primary = client.cloud.instances()[0].interfaces[0].clone();
+    let pair = [("NetworkInterfaceId", primary.as_str()), ("InstanceId", "i-bp1node0001")];
+    client.refused("ecs.DetachNetworkInterface", &pair, "InvalidOperation.DetachPrimaryEniNotAllowed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_are_described_tagged_given_roles_and_deleted() {
+    let client = Client::new();
+    let id = ("InstanceId", "i-bp1node0001");
+    assert_eq!(
+        client
+            .ok("ecs.DescribeInstanceStatus", &[("InstanceId.1", id.1)])
+            .await
+            .text("/InstanceStatuses/InstanceStatus/0/Status"),
+        "Running"
+    );
+    assert_eq!(client.ok("ecs.DescribeInstanceAttribute", &[id]).await.text("/IoOptimized"), "optimized");
+    assert_eq!(
+        client.ok("ecs.DescribeInstanceTypes", &[]).await.text("/InstanceTypes/InstanceType/0/InstanceTypeId"),
+        "ecs.g7.xlarge"
+    );
+    let ids = ("InstanceIds", "[\"i-bp1node0001\",\"i-none\"]");
+    let attached = client.ok("ecs.AttachInstanceRamRole", &[ids, ("RamRoleName", "worker")]).await;
+    assert_eq!(attached.body["FailCount"], 1);
+    assert_eq!(
+        client
+            .ok("ecs.DescribeInstanceRamRole", &[ids])
+            .await
+            .text("/InstanceRamRoleSets/InstanceRamRoleSet/0/RamRoleName"),
+        "worker"
+    );
+    let resource = [("ResourceType", "instance"), ("ResourceId.1", id.1)];
+    client.ok("ecs.TagResources", &[resource[0], resource[1], ("Tag.1.Key", "a"), ("Tag.1.Value", "b")]).await;
+    assert_eq!(client.ok("ecs.ListTagResources", &resource).await.text("/TagResources/TagResource/0/TagValue"), "b");
+    client.ok("ecs.UntagResources", &[resource[0], resource[1], ("All", "true")]).await;
+    client
+        .refused(
+            "ecs.TagResources",
+            &[("ResourceType", "disk"), resource[1], ("Tag.1.Key", "a"), ("Tag.1.Value", "b")],
+            "InvalidResourceType.NotFound",
+        )
+        .await;
+    client.refused("ecs.DeleteInstance", &[id], "IncorrectInstanceStatus").await;
+    client.cloud.set_instance_status(id.1, InstanceStatus::Stopped);
+    client.ok("ecs.DeleteInstance", &[id]).await;
+    client.refused("ecs.DeleteInstance", &[id], "InvalidInstanceId.NotFound").await;
+}

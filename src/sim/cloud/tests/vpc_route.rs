@@ -132,3 +132,58 @@ async fn an_elastic_address_goes_through_its_states() {
     client.ok("vpc.ReleaseEipAddress", &[eip]).await;
     assert_eq!(client.ok("vpc.DescribeEipAddresses", &[eip]).await.body["TotalCount"], 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn custom_tables_serve_the_vswitches_they_are_given() {
+    let client = Client::new();
+    let vpc = ("VpcId", "vpc-bp1sim");
+    let id = client.ok("vpc.CreateRouteTable", &[vpc, ("RouteTableName", "pods")]).await.text("/RouteTableId");
+    let table = ("RouteTableId", id.as_str());
+    let vswitch = ("VSwitchId", "vsw-bp1simh");
+    client.ok("vpc.AssociateRouteTable", &[table, vswitch]).await;
+    client.refused("vpc.AssociateRouteTable", &[table, vswitch], "ResourceAlreadyAssociated.RouteTable").await;
+    let shown = client.ok("vpc.DescribeVSwitches", &[vswitch]).await;
+    assert_eq!(shown.text("/VSwitches/VSwitch/0/RouteTable/RouteTableId"), id);
+    client.refused("vpc.DeleteRouteTable", &[table], "IncorrectRouteTableStatus").await;
+    client.ok("vpc.UnassociateRouteTable", &[table, vswitch]).await;
+    client.refused("vpc.UnassociateRouteTable", &[table, vswitch], "OperationFailed.VSwitchNotAssociate").await;
+    let entry = [table, ("DestinationCidrBlock", "172.16.1.0/24"), ("NextHopId", "i-bp1node0001")];
+    client.ok("vpc.CreateRouteEntry", &entry).await;
+    let modify = [entry[0], entry[1], ("NewNextHopId", "i-bp1node0002"), ("NewNextHopType", "Instance")];
+    client.ok("vpc.ModifyRouteEntry", &modify).await;
+    assert_eq!(client.cloud.routes(&id)[0].next_hop, "i-bp1node0002");
+    client.refused("vpc.DeleteRouteTable", &[table], "DependencyViolation.RouteEntry").await;
+    client.ok("vpc.DeleteRouteEntry", &entry[..2]).await;
+    client.ok("vpc.DeleteRouteTable", &[table]).await;
+    client.refused("vpc.DeleteRouteTable", &[TABLE], "IncorrectRouteTableType").await;
+    assert_eq!(client.ok("vpc.DescribeVRouters", &[]).await.body["TotalCount"], 1);
+    assert_eq!(client.ok("vpc.DescribeRouteTables", &[("Type", "System")]).await.body["TotalCount"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_small_actions_of_the_network_work() {
+    let client = Client::new();
+    let vswitch = ("VSwitchId", "vsw-bp1simh");
+    let check = async |address: &str| {
+        client.call("vpc.CheckCanAllocateVpcPrivateIpAddress", &[vswitch, ("PrivateIpAddress", address)]).await
+    };
+    assert_eq!(check("10.0.0.1").await.body["CanAllocate"], false);
+    assert_eq!(check("10.0.0.9").await.body["CanAllocate"], true);
+    assert_eq!(check("10.9.0.9").await.code(), "Mismatch.VSwitchAndPrivateIpAddress");
+    client.ok("vpc.DescribeVSwitchAttributes", &[vswitch]).await;
+    client.ok("vpc.DescribeCommonBandwidthPackages", &[]).await;
+    client.ok("vpc.DescribeRegions", &[]).await;
+    client.ok("vpc.DescribeZones", &[]).await;
+    client.ok("slb.DescribeRegions", &[]).await;
+    client.ok("slb.DescribeZones", &[]).await;
+    client.ok("slb.DescribeAvailableResource", &[]).await;
+    client.ok("ecs.DescribeZones", &[]).await;
+    let eip = client.ok("vpc.AllocateEipAddress", &[]).await.text("/AllocationId");
+    client.ok("vpc.ModifyEipAddressAttribute", &[("AllocationId", &eip), ("Bandwidth", "50")]).await;
+    for (kind, id) in [("EIP", eip.as_str()), ("VPC", "vpc-bp1sim"), ("ROUTETABLE", "vtb-bp1sim")] {
+        let base = [("ResourceType", kind), ("ResourceId.1", id)];
+        client.ok("vpc.TagResources", &[base[0], base[1], ("Tag.1.Key", "a"), ("Tag.1.Value", "b")]).await;
+        assert_eq!(client.ok("vpc.ListTagResources", &base).await.list("/TagResources/TagResource").len(), 1);
+        client.ok("vpc.UnTagResources", &[base[0], base[1], ("TagKey.1", "a")]).await;
+    }
+}

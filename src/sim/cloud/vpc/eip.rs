@@ -176,6 +176,19 @@ pub(super) fn allocate(cx: &mut Context<'_>, state: &mut State) -> Result<Value,
     Ok(reply)
 }
 
+pub(super) fn modify(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let id = cx.params.required("AllocationId")?;
+    let bandwidth = cx.params.number::<u32>("Bandwidth")?;
+    let eip = state.network.eips.get_mut(id).ok_or_else(|| missing(id))?;
+    if let Some(bandwidth) = bandwidth {
+        cx.set(&mut eip.bandwidth, bandwidth);
+    }
+    if let Some(name) = cx.params.get("Name") {
+        cx.set(&mut eip.name, name.to_owned());
+    }
+    Ok(json!({}))
+}
+
 pub(super) fn associate(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("AllocationId")?;
     let instance = cx.params.required("InstanceId")?;

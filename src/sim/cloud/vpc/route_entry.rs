@@ -68,7 +68,7 @@ fn instance() -> String {
 // === impl RouteStatus ===
 
 impl RouteStatus {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
             Self::Available => "Available",
@@ -214,6 +214,30 @@ pub(super) fn remove(cx: &mut Context<'_>, state: &mut State, table: &str, entry
     }
     let due = Due::RouteGone { table: table.to_owned(), entry: entry.to_owned() };
     state.later(cx, cx.options.delays.route, super::super::agenda::Due::Vpc(due));
+}
+
+/// Changes name, description or next hop of an entry.
+pub(super) fn modify(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
+    let (table, entry) = target(cx.params, &state.network)?;
+    let vpc = state.network.table(&table)?.vpc.clone();
+    state.network.check_idle(&vpc)?;
+    let hop = cx.params.get("NewNextHopId").map(str::to_owned);
+    let kind = cx.params.get("NewNextHopType").unwrap_or("Instance").to_owned();
+    if let Some(hop) = &hop {
+        check_next_hop(state, state.network.table(&table)?, hop, &kind)?;
+    }
+    let Some(found) = state.network.entry_mut(&table, &entry) else { return Ok(json!({})) };
+    if let Some(name) = cx.params.get("RouteEntryName") {
+        cx.set(&mut found.name, name.to_owned());
+    }
+    if let Some(description) = cx.params.get("Description") {
+        cx.set(&mut found.description, description.to_owned());
+    }
+    if let Some(hop) = hop {
+        cx.set(&mut found.next_hop, hop);
+        cx.set(&mut found.next_hop_type, kind);
+    }
+    Ok(json!({}))
 }
 
 pub(super) fn delete(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
