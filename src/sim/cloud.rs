@@ -27,6 +27,7 @@ mod paging;
 mod params;
 mod rate;
 mod region;
+mod server;
 mod signature;
 pub mod slb;
 mod state;

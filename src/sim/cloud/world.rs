@@ -398,6 +398,14 @@ mod tests {
     }
 
     #[test]
+    fn the_example_world_can_be() {
+        let world = World::parse(include_str!("../../../config/world.yaml")).unwrap();
+        let state = world.into_state(Timestamp::default(), &Entropy::seeded(1)).unwrap();
+        assert_eq!(state.ecs.interfaces_of(&state.ecs.instances["i-bp1node0001"]).len(), 2);
+        assert_eq!(state.network.route_tables["vtb-bp1sim"].entries.len(), 4);
+    }
+
+    #[test]
     fn a_world_survives_its_own_yaml() {
         let world = World::with_nodes(3);
         assert_eq!(World::parse(&serde_yaml::to_string(&world).unwrap()).unwrap(), world);

@@ -67,7 +67,9 @@ pub(super) fn describe_attribute(cx: &mut Context<'_>, state: &mut State) -> Res
             "StartTime",
             "Tags",
         ];
-        absent.iter().for_each(|name| drop(fields.remove(*name)));
+        for name in absent {
+            fields.remove(name);
+        }
         // Text here, a flag in the list.
         fields.insert("IoOptimized".into(), "optimized".into());
     }
