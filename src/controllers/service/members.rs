@@ -86,12 +86,14 @@ fn candidates(nodes: &[Arc<Node>]) -> Vec<&Node> {
 }
 
 fn is_eligible(node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let has_label = |key: &&str| labels.is_some_and(|all| all.contains_key(*key));
+    // One walk over the labels: this is asked of every node for every Service.
+    let keeps_out = |(key, value): (&String, &String)| {
+        MASTER_LABELS.contains(&key.as_str())
+            || EXCLUDE_LABELS.contains(&key.as_str())
+            || (key == "type" && value == "virtual-kubelet")
+    };
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    !MASTER_LABELS.iter().any(has_label)
-        && !EXCLUDE_LABELS.iter().any(has_label)
-        && labels.and_then(|all| all.get("type")).map(String::as_str) != Some("virtual-kubelet")
+    !node.metadata.labels.iter().flatten().any(keeps_out)
         && !taints.is_some_and(|all| all.iter().any(|taint| taint.key == TO_BE_DELETED_TAINT))
         && node.metadata.deletion_timestamp.is_none()
 }

@@ -124,11 +124,13 @@ struct Mark<'a> {
 
 impl<'a> Mark<'a> {
     fn parse(text: &'a str) -> Option<Self> {
-        let parts: Vec<&str> = text.split('/').collect();
-        match parts[..] {
-            ["k8s", port, service, namespace, cluster] => Some(Self { port, service, namespace, cluster }),
-            _ => None,
+        let mut parts = text.split('/');
+        let mut next = || parts.next();
+        if next()? != "k8s" {
+            return None;
         }
+        let mark = Self { port: next()?, service: next()?, namespace: next()?, cluster: next()? };
+        next().is_none().then_some(mark)
     }
 }
 

@@ -320,17 +320,16 @@ impl Planner<'_> {
         }
         for group in &state.groups {
             let used = staying.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
+            let whole = owner.owns_group(&group.name);
+            if whole && (used || wanted_groups.contains(&group.name)) {
+                continue;
+            }
             let (ours, foreign): (Vec<&Member>, Vec<&Member>) =
                 group.members.iter().partition(|member| owner.owns_member(member));
-            if owner.owns_group(&group.name) {
-                if wanted_groups.contains(&group.name) || used {
-                    continue;
-                }
-                if foreign.is_empty() {
-                    let action = Action::DeleteServerGroup { load_balancer: id(), group: group.id.clone() };
-                    self.push(Scope::Cleanup, action);
-                    continue;
-                }
+            if whole && foreign.is_empty() {
+                let action = Action::DeleteServerGroup { load_balancer: id(), group: group.id.clone() };
+                self.push(Scope::Cleanup, action);
+                continue;
             }
             // Somebody else's group, or one into which somebody else put members: only ours go.
             let ours: Vec<Member> = ours.into_iter().cloned().collect();
@@ -387,20 +386,22 @@ struct MemberChange {
 
 impl MemberChange {
     /// Members that somebody else put there are neither changed nor removed.
-    fn between(there: &[Member], wanted: &[Member], owner: &Owner) -> Self {
-        let find = |members: &'_ [Member]| -> BTreeMap<_, Member> {
-            members.iter().map(|m| ((m.kind, m.server.clone(), m.address, m.port), m.clone())).collect()
+    fn between<'a>(there: &'a [Member], wanted: &'a [Member], owner: &Owner) -> Self {
+        let by_identity = |members: &'a [Member]| -> BTreeMap<_, &'a Member> {
+            members.iter().map(|m| ((m.kind, m.server.as_str(), m.address, m.port), m)).collect()
         };
-        let (mut rest, wanted) = (find(there), find(wanted));
+        let mut rest = by_identity(there);
         let mut change = Self { add: Vec::new(), update: Vec::new(), remove: Vec::new() };
-        for (key, member) in wanted {
-            match rest.remove(&key) {
-                None => change.add.push(member),
-                Some(old) if old.weight != member.weight && owner.owns_member(&old) => change.update.push(member),
+        for (identity, member) in by_identity(wanted) {
+            match rest.remove(&identity) {
+                None => change.add.push(member.clone()),
+                Some(old) if old.weight != member.weight && owner.owns_member(old) => {
+                    change.update.push(member.clone());
+                }
                 Some(_) => {}
             }
         }
-        change.remove = rest.into_values().filter(|member| owner.owns_member(member)).collect();
+        change.remove = rest.into_values().filter(|member| owner.owns_member(member)).cloned().collect();
         change
     }
 }
