@@ -7,20 +7,26 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use super::ownership::{CLUSTER_TAG, OWNER_TAG, Owner};
 use crate::cloud::{Class, CloudProvider, Error, LoadBalancer, LoadBalancerId, LoadBalancerState};
+
+/// Who asks for the inventory this soon after its reading failed gets the same answer. Otherwise
+/// each of many Services would wait for all retries of those before it, one after the other.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// The load balancers as last seen or written.
 #[derive(Default)]
 pub struct Known {
     inner: Mutex<Inner>,
-    /// Held while the inventory is read, so that it is read once and not by each worker.
-    reading: AsyncMutex<()>,
+    /// Held while the inventory is read, so that it is read once and not by each worker. Keeps how
+    /// the last reading failed, and when.
+    reading: AsyncMutex<Option<(Instant, Error)>>,
 }
 
 #[derive(Default)]
@@ -204,11 +210,22 @@ impl Known {
         if self.inner.lock().inventory_read {
             return Ok(());
         }
-        let _reading = self.reading.lock().await;
+        let mut failed = self.reading.lock().await;
         if self.inner.lock().inventory_read {
             return Ok(());
         }
-        let states = cloud.inventory(CLUSTER_TAG, cluster).await?;
+        if let Some((at, error)) = &*failed
+            && at.elapsed() < FRESH
+        {
+            return Err(error.clone());
+        }
+        let states = match cloud.inventory(CLUSTER_TAG, cluster).await {
+            Ok(states) => states,
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
         tracing::info!(count = states.len(), cluster, "read the inventory of load balancers");
         let mut ids: BTreeMap<String, u32> = BTreeMap::new();
         for name in states.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)) {
