@@ -7,6 +7,7 @@ mod cost;
 mod determinism;
 mod faults;
 mod nodes;
+mod outage;
 mod replicas;
 mod routes;
 mod services;

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use ccm::{
-    alibaba::rpc::InProcess,
+    alibaba::rpc::{InProcess, Transport},
     clock::Clock,
     config::{self, Config, Request},
     daemon::{self, Surroundings, shutdown::Shutdown},
@@ -66,11 +66,16 @@ impl Stage {
 
     /// Starts a controller with more flags, and more keys in the cloud-config file.
     pub fn start_with(&self, flags: &[&str], keys: serde_json::Value) -> Replica {
+        self.start_over(Arc::new(InProcess::new(self.world.cloud.router())), flags, keys)
+    }
+
+    /// Starts a controller that reaches the cloud in another way.
+    pub fn start_over(&self, transport: Arc<dyn Transport>, flags: &[&str], keys: serde_json::Value) -> Replica {
         let config = config(flags, keys);
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
             client: self.world.kube.client(),
-            transport: Arc::new(InProcess::new(self.world.cloud.router())),
+            transport,
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
         };

@@ -40,7 +40,7 @@ impl World {
 
     /// A Node object as kubelet and the controller manager make it.
     pub fn node(&self, name: &str, provider_id: Option<&str>, number: u32) -> Node {
-        let cidr = format!("172.20.{}.0/24", number % 256);
+        let cidr = format!("172.{}.{}.0/24", 20 + number / 256, number % 256);
         let now = Time(self.clock.now());
         let condition = |kind: &str, status: &str, reason: &str| NodeCondition {
             type_: kind.into(),
