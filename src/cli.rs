@@ -4,8 +4,18 @@
 //! pass; those are read by [`crate::config`], which follows pflag's rules. The other commands
 //! are nobody's legacy and are read by clap.
 
+#[cfg(feature = "sim")]
+mod demo;
 mod exit;
+#[cfg(feature = "sim")]
+mod files;
 mod run;
+#[cfg(feature = "sim")]
+mod screen;
+#[cfg(feature = "sim")]
+mod serve;
+#[cfg(feature = "sim")]
+mod simulate;
 mod usage;
 
 use std::ffi::OsString;
@@ -14,6 +24,8 @@ use crate::config::{self, Config, Environment, Request};
 
 pub use exit::Exit;
 pub use run::run;
+#[cfg(feature = "sim")]
+pub use simulate::{AllOptions, CloudOptions, ClusterOptions, Simulate, SimulateOptions};
 
 /// What the program was asked to do.
 #[derive(Debug)]
@@ -35,18 +47,9 @@ pub struct DemoOptions {
     /// End after the story: code 0 only if every step was seen
     #[arg(long)]
     pub exit: bool,
-}
-
-/// Options of `simulate`.
-#[cfg(feature = "sim")]
-#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
-pub struct SimulateOptions {
-    /// Where the simulated cloud listens
-    #[arg(long, value_name = "address", default_value = "127.0.0.1:18080")]
-    pub cloud_bind_addr: std::net::SocketAddr,
-    /// Where the embedded Kubernetes API listens
-    #[arg(long, value_name = "address", default_value = "127.0.0.1:16443")]
-    pub kube_bind_addr: std::net::SocketAddr,
+    /// Show the controller's log on standard error rather than write it to a file
+    #[arg(long)]
+    pub logs: bool,
 }
 
 /// The commands that may stand first.

@@ -205,6 +205,9 @@ pub struct Node {
     pub aggregation_wait: Duration,
     /// How often all nodes are looked up in the cloud: addresses, labels, shut down, gone.
     pub period: Duration,
+    /// Time between the two answers of the cloud that prove an instance gone, 10 s unless a demonstration
+    /// has less time.
+    pub absence_confirmation: Duration,
     /// Leave the source/destination check of new nodes' network interfaces on.
     pub skip_source_dest_check: bool,
 }

@@ -21,15 +21,10 @@ pub fn run(command: Command) -> Exit {
     match command {
         Command::Run(config) => on_runtime(daemon(*config)),
         #[cfg(feature = "sim")]
-        Command::Demo(_) => absent("demo"),
+        Command::Demo(options) => on_runtime(super::demo::run(options)),
         #[cfg(feature = "sim")]
-        Command::Simulate(_) => absent("simulate"),
+        Command::Simulate(options) => on_runtime(super::simulate::run(options)),
     }
-}
-
-#[cfg(feature = "sim")]
-fn absent(name: &str) -> Exit {
-    Exit { code: 1, message: format!("error: {name} is not part of this build\n") }
 }
 
 fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> Exit {

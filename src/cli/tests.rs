@@ -44,10 +44,14 @@ fn version_and_help_end_with_code_0() {
 #[cfg(feature = "sim")]
 #[test]
 fn commands_stand_first_and_have_options_of_their_own() {
-    assert!(matches!(run("ccm demo --exit"), Ok(Command::Demo(DemoOptions { exit: true }))));
-    assert!(matches!(run("ccm demo"), Ok(Command::Demo(DemoOptions { exit: false }))));
-    let Ok(Command::Simulate(options)) = run("ccm simulate --cloud-bind-addr 127.0.0.1:1") else { panic!() };
-    assert_eq!(options.cloud_bind_addr.port(), 1);
+    assert!(matches!(run("ccm demo --exit"), Ok(Command::Demo(DemoOptions { exit: true, logs: false }))));
+    assert!(matches!(run("ccm demo"), Ok(Command::Demo(DemoOptions { exit: false, .. }))));
+    let Ok(Command::Simulate(options)) = run("ccm simulate all --cloud-bind-addr 127.0.0.1:1") else { panic!() };
+    let Simulate::All(options) = options.what else { panic!() };
+    assert_eq!((options.cloud.cloud_bind_addr.port(), options.cluster.kube_bind_addr.port()), (1, 16443));
+    let both = run("ccm simulate cloud --world=/w --nodes=5").unwrap_err();
+    assert_eq!(both.code, 2);
+    assert!(both.message.contains("--nodes") && both.message.contains("--world"), "{}", both.message);
     let wrong = run("ccm demo --cloud-config=/c").unwrap_err();
     assert_eq!(wrong.code, 2);
     assert!(wrong.message.contains("--cloud-config"), "{}", wrong.message);

@@ -55,6 +55,7 @@ impl Daemon {
                         period: c.period,
                         initialise: enabled(config::Controller::Node),
                         lifecycle: enabled(config::Controller::NodeLifecycle),
+                        absence_confirmation: c.absence_confirmation,
                         ..node::Options::new(facts.region.clone())
                     };
                     let recorder = self.recorder("node-controller");

@@ -58,7 +58,7 @@ pub use self::{
     state::State,
     sts::AccessKey,
     tag::Tags,
-    world::{World, WorldError},
+    world::{World, WorldError, WrongWorld},
 };
 use self::{
     call_log::CallLog, client_token::ClientTokens, context::Context, error::Failure, fault::Faults, rate::Windows,

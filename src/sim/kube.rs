@@ -169,6 +169,11 @@ impl Kube {
         }
     }
 
+    /// Tells of every change of any object.
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.store().subscribe()
+    }
+
     fn store(&self) -> MutexGuard<'_, Store> {
         self.0.store.lock()
     }

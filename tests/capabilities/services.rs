@@ -103,3 +103,20 @@ fn a_service_that_stops_being_a_load_balancer_is_cleaned_up_and_stays() {
         assert_eq!(stage.cloud().load_balancers().len(), 1);
     });
 }
+
+#[test]
+fn a_deletion_takes_one_pass_and_tells_of_no_failure() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        stage.joined(1).await;
+        stage.expose_web();
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(5)).await;
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.pass(Duration::from_secs(2)).await;
+        assert!(stage.service("web").is_none(), "still there after two seconds");
+        let told: Vec<String> = stage.told("web").into_iter().map(|(reason, _)| reason).collect();
+        let failures: Vec<&String> = told.iter().filter(|reason| reason.contains("Fail")).collect();
+        assert_eq!(failures, Vec::<&String>::new(), "{told:?}");
+    });
+}

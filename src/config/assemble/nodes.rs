@@ -13,6 +13,8 @@ const LONGEST_WAIT: u64 = 60;
 /// The library's default of 5 s is for a check that asks about few nodes; this one asks about
 /// all of them, in calls that the cloud counts.
 const SHORTEST_PERIOD: Duration = Duration::from_secs(10);
+/// Longer than one answer of the cloud is commonly behind another.
+const ABSENCE_CONFIRMATION: Duration = Duration::from_secs(10);
 
 impl Sources<'_> {
     pub(super) fn node(&mut self) -> Node {
@@ -25,6 +27,7 @@ impl Sources<'_> {
             workers: self.node_workers(),
             aggregation_wait: self.aggregation_wait(),
             period: self.node_period(),
+            absence_confirmation: ABSENCE_CONFIRMATION,
             skip_source_dest_check: self.flags.bool("skip-disable-source-dest-check"),
         }
     }

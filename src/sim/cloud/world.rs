@@ -1,11 +1,14 @@
 //! The world that a simulated cloud starts with, as it is written in a YAML file.
 
+mod file;
+
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::file::WrongWorld;
 use super::{
     AccessKey, Region, State,
     agenda::Agenda,

@@ -23,7 +23,21 @@ impl World {
     pub fn join(&self) -> Result<String, Error> {
         let number = Counters::next(&self.counters.machines);
         let instance = self.boot(number)?;
-        let name = format!("{REGION}.{instance}");
+        self.register(REGION, &instance, number)
+    }
+
+    /// The kubelets of instances that are there already register; answers the nodes' names.
+    pub fn join_all(&self) -> Result<Vec<String>, Error> {
+        let instances = self.cloud.instances();
+        let join = |instance: Instance| {
+            let number = Counters::next(&self.counters.machines);
+            self.register(&instance.region, &instance.id, number)
+        };
+        instances.into_iter().map(join).collect()
+    }
+
+    fn register(&self, region: &str, instance: &str, number: u32) -> Result<String, Error> {
+        let name = format!("{region}.{instance}");
         self.kube.create(&self.node(&name, Some(&name), number))?;
         Ok(name)
     }

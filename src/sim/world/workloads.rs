@@ -21,6 +21,11 @@ const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 impl World {
     /// Lets scheduler, kubelets and controller manager act until nothing is left to do.
     pub fn settle(&self) -> Result<(), Error> {
+        let _turn = self.turn.lock();
+        self.act()
+    }
+
+    fn act(&self) -> Result<(), Error> {
         self.remove_lost_pods()?;
         self.scale_deployments()?;
         self.schedule_pods()?;
@@ -31,11 +36,12 @@ impl World {
     /// Deletes a pod as `kubectl delete pod` does; its Deployment replaces it, elsewhere if there
     /// is an elsewhere.
     pub fn evict(&self, namespace: &str, pod: &str) -> Result<(), Error> {
+        let _turn = self.turn.lock();
         let avoid = self.kube.get::<Pod>(namespace, pod).and_then(|pod| pod.spec?.node_name);
         self.kube.delete::<Pod>(namespace, pod)?;
         self.scale_deployments()?;
         self.schedule_avoiding(avoid.as_deref())?;
-        self.settle()
+        self.act()
     }
 
     /// The pods of nodes that are gone go too.
