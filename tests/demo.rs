@@ -1,5 +1,6 @@
 //! The program as it is started from a shell.
 #![cfg(feature = "sim")]
+#![allow(clippy::unwrap_used, reason = "the lint sees no test in the functions that tests share")]
 
 use std::process::{Command, Output};
 

@@ -68,3 +68,50 @@ fn show(screen: &mut Screen, after: Duration, subject: &str, lines: &[String]) {
         screen.column(&lead, line);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_sight_is_shown_when_it_comes_and_what_does_not_come_is_named() {
+        let (paper, start) = (Paper::default(), Instant::now());
+        let mut screen = Screen::to(paper.clone());
+        let at = move |seconds: u64, what: &'static str| {
+            sight(what, move || {
+                if start.elapsed() >= Duration::from_secs(seconds) {
+                    Ok(vec!["one".into(), "two".into()])
+                } else {
+                    Err("not yet".into())
+                }
+            })
+        };
+        let sights = vec![at(2, "late"), at(1, "early"), at(9, "never")];
+        let unseen = watch(&mut screen, start, Duration::from_secs(3), sights).await.unwrap_err();
+        assert_eq!(unseen.to_string(), "not seen within 3.00 s: never: not yet");
+        let expected = [
+            "   1.00 s  early     one",
+            "                     two",
+            "   2.00 s  late      one",
+            "                     two",
+        ];
+        assert_eq!(String::from_utf8(paper.0.lock().clone()).unwrap().lines().collect::<Vec<_>>(), expected);
+    }
+}

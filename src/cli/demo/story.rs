@@ -120,9 +120,11 @@ impl<'a> Story<'a> {
         let start = self.title(&format!("A pod moves: kubectl delete pod {pod}"));
         self.world.evict(NAMESPACE, &pod)?;
         let world = self.world.clone();
-        let moved = move || match look::pods(&world).into_iter().any(|(_, node)| node == from) {
-            true => Err(format!("a pod is still on {from}")),
-            false => look::running(&world, REPLICAS),
+        let moved = move || {
+            if look::pods(&world).into_iter().any(|(_, node)| node == from) {
+                return Err(format!("a pod is still on {from}"));
+            }
+            look::running(&world, REPLICAS)
         };
         let sights = vec![sight("pods", moved), self.look("members", SERVICES[1], look::members)];
         self.watch(start, sights).await
