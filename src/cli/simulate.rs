@@ -57,9 +57,9 @@ pub struct CloudOptions {
     /// Let unsigned and wrongly signed requests pass, as hand-made ones are
     #[arg(long)]
     pub relaxed_signatures: bool,
-    /// Enforce the quotas that the products publish
+    /// Enforce the quotas and call rates that the products publish
     #[arg(long)]
-    pub quotas: bool,
+    pub limits: bool,
 }
 
 /// Options of the embedded Kubernetes API.
@@ -141,9 +141,16 @@ fn read(options: &CloudOptions) -> anyhow::Result<(cloud::World, cloud::Options)
         Some(path) => world_of(path)?,
         None => cloud::World::with_nodes(options.nodes),
     };
-    let quotas = if options.quotas { cloud::Quotas::published() } else { cloud::Quotas::default() };
-    let relaxed_signatures = options.relaxed_signatures;
-    Ok((world, cloud::Options { relaxed_signatures, quotas, check_replies: false, ..cloud::Options::default() }))
+    let mut behaviour = cloud::Options {
+        relaxed_signatures: options.relaxed_signatures,
+        check_replies: false,
+        ..cloud::Options::default()
+    };
+    if options.limits {
+        behaviour.quotas = cloud::Quotas::published();
+        behaviour.rates = cloud::Rate::published();
+    }
+    Ok((world, behaviour))
 }
 
 fn world_of(path: &Path) -> anyhow::Result<cloud::World> {
@@ -154,7 +161,7 @@ fn world_of(path: &Path) -> anyhow::Result<cloud::World> {
 
 fn tell_cloud(screen: &mut Screen, server: &Server, cloud: &Cloud, keys: &[AccessKey]) {
     screen.pair("cloud", server.url());
-    screen.pair("", "SLB, ECS, VPC and STS at /, the metadata server below /latest");
+    screen.pair("", "all products at /, the metadata server below /latest, control below /_sim");
     for key in keys {
         screen.pair("access key", format_args!("{}   secret {}", key.id, key.secret));
     }
@@ -191,8 +198,8 @@ fn tell_controller(screen: &mut Screen, cloud: &Server, kubeconfig: &Path, files
     let host = cloud.reachable();
     screen.line("A controller between the two:");
     screen.blank();
-    let endpoints = ["ECS", "VPC", "SLB", "STS"].map(|product| format!("{product}_ENDPOINT={host}"));
-    let (first, second) = endpoints.split_at(2);
+    let endpoints = ["ECS", "VPC", "SLB", "NLB", "STS"].map(|product| format!("{product}_ENDPOINT={host}"));
+    let (first, second) = endpoints.split_at(3);
     screen.line(format_args!("  {} \\", first.join(" ")));
     screen.line(format_args!("  {} \\", second.join(" ")));
     screen.line(format_args!("  METADATA_ENDPOINT={} ALICLOUD_CLIENT_SCHEME=HTTP \\", cloud.url()));

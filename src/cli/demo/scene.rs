@@ -171,7 +171,7 @@ impl Scene {
             "kubectl get events --sort-by=.lastTimestamp".to_owned(),
             "kubectl get pods -o wide".to_owned(),
             "kubectl delete svc nginx".to_owned(),
-            format!("curl {}/latest/meta-data/region-id", self.cloud.url()),
+            format!("curl '{}/_sim/calls?last=5'           # what the cloud was asked", self.cloud.url()),
         ] {
             screen.line(format_args!("  {command}"));
         }

@@ -60,19 +60,16 @@ impl std::fmt::Display for WrongWorld {
 
 /// The line that gives `object` this value, else the one that names it.
 fn line_of(text: &str, object: &str, value: &str) -> Option<usize> {
-    let is_name = |line: &str| {
-        let line = line.trim_start_matches(['-', ' ']);
-        line.strip_prefix("id:").is_some_and(|id| plain(id) == object)
-    };
-    let start = text.lines().position(is_name)?;
-    let given = text.lines().skip(start).position(|line| line.split_once(": ").is_some_and(|(_, v)| plain(v) == value));
+    let start = text.lines().position(|line| pairs(line).any(|(key, id)| key == "id" && id == object))?;
+    let given = text.lines().skip(start).position(|line| pairs(line).any(|(_, given)| given == value));
     Some(start + given.unwrap_or(0) + 1)
 }
 
-/// A scalar without blanks, comment and quotes.
-fn plain(value: &str) -> &str {
-    let value = value.split_once(" #").map_or(value, |(value, _)| value);
-    value.trim().trim_matches(['"', '\''])
+/// The keys and plain values on a line, in either of YAML's styles.
+fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let line = line.split_once(" #").map_or(line, |(line, _)| line);
+    let parts = line.split(['{', '}', ',']).map(|part| part.trim_start_matches(['-', ' ']));
+    parts.filter_map(|part| part.split_once(':')).map(|(key, value)| (key, value.trim().trim_matches(['"', '\''])))
 }
 
 #[cfg(test)]
@@ -90,6 +87,8 @@ vswitches:
     vpc: vpc-1
     zone: r-a
     cidr: 10.0.0.0/24
+security_groups:
+  - { id: sg-1, vpc: vpc-1 }
 instances:
   - id: i-1
     vswitch: vsw-1
@@ -104,14 +103,15 @@ instances:
     fn what_is_wrong_is_told_with_its_line() {
         for (from, to, told) in [
             ("zone: r-a", "zone: r-b # nowhere", "line 9: vsw-1 names zone \"r-b\", which the file does not have"),
-            ("vswitch: vsw-1", "vswitch: vsw-2", "line 13: i-1 names vswitch \"vsw-2\", which the file does not have"),
+            ("vswitch: vsw-1", "vswitch: vsw-2", "line 15: i-1 names vswitch \"vsw-2\", which the file does not have"),
+            ("sg-1, vpc: vpc-1", "sg-1, vpc: vpc-2", "line 12: sg-1 names vpc \"vpc-2\", which the file does not have"),
             ("region: r", "colour: r", "line 4: vpcs[0]: unknown field `colour`"),
             ("cidr: 10.0.0.0/24", "cidr: wide", "line 10: vswitches[0].cidr: invalid IP address syntax"),
             ("vpcs:", "vpcs", "line 3: "),
             (
                 "    vswitch: vsw-1",
                 "    vswitch: vsw-1\n    private_ip: 10.9.9.9",
-                "line 14: i-1 cannot have the address 10.9.9.9: outside vswitch vsw-1 or taken",
+                "line 16: i-1 cannot have the address 10.9.9.9: outside vswitch vsw-1 or taken",
             ),
         ] {
             let wrong = World::read(&START.replace(from, to)).unwrap_err().to_string();
