@@ -9,7 +9,7 @@ fn daemon_sets_in_use_start() {
         (
             "--kubeconfig=/etc/kubernetes/cloud-controller-manager.conf --cloud-config=/c --metrics-bind-addr=0 \
              --configure-cloud-routes=false",
-            &["--controllers: nlb has no effect"][..],
+            &[][..],
         ),
         // Its older ones, whose flags it does not even know itself.
         (
