@@ -14,6 +14,7 @@ mod client_token;
 mod context;
 mod contract;
 mod control;
+mod coverage;
 pub mod ecs;
 mod edit;
 mod error;

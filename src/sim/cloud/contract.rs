@@ -83,7 +83,7 @@ impl Contract {
         self.actions.get(&format!("{product}.{action}"))
     }
 
-    #[cfg(test)]
+    /// All actions, in the order of product and name.
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
         self.actions.values()
     }

@@ -11,7 +11,7 @@ use http::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Cloud, http::reply, wire::Request};
+use super::{Cloud, coverage::simulated_actions, http::reply, wire::Request};
 
 /// A refused request: HTTP status and reason.
 struct Refusal(u16, String);
@@ -59,6 +59,7 @@ impl Cloud {
             ["calls"] if get => Ok(calls::list(self, &request.query)),
             ["calls"] if delete => Ok(done(|| self.clear_calls())),
             ["counters"] if get => Ok(calls::counters(self)),
+            ["actions"] if get => Ok(json!(simulated_actions())),
             ["breaches"] if get => Ok(json!(self.contract_breaches())),
             ["faults"] if get => Ok(json!(self.inner.lock().faults.list())),
             ["faults"] if post => {
@@ -167,6 +168,7 @@ fn index() -> Value {
         "GET /_sim/calls?product=&action=&code=&caller=&changed=&last=": "the call log, filtered",
         "DELETE /_sim/calls": "forget calls and counters",
         "GET /_sim/counters": "calls by action and by caller",
+        "GET /_sim/actions": "the actions that are simulated",
         "GET|POST|DELETE /_sim/faults": "faults",
         "GET|PATCH /_sim/options": "delays, quotas, rates, strictness",
         "GET|POST /_sim/clock": "the cloud's time: {\"step\": \"1h\"}, {\"scale\": 60}",

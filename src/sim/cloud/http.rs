@@ -75,9 +75,17 @@ fn respond(request: &Request, arrival: &Arrival, served: &Served) -> Response {
     }
     if let Err(failure) = &served.outcome
         && let Some(wait) = failure.retry_after
-        && let Ok(wait) = HeaderValue::from_str(&wait.as_millis().to_string())
     {
-        headers.insert("x-acs-retry-after", wait);
+        // Which of the two a caller reads depends on the language of its SDK; the time left is
+        // in milliseconds too.
+        let wait = wait.as_millis();
+        for (name, text) in
+            [("x-acs-retry-after", wait.to_string()), ("x-ratelimit-user-api", format!("TimeLeft:{wait}"))]
+        {
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                headers.insert(name, value);
+            }
+        }
     }
     response
 }

@@ -41,6 +41,7 @@ async fn faults_spoil_the_calls_they_name() {
     let response = client.raw("slb.CreateLoadBalancer", create).await;
     assert_eq!(response.status(), 400);
     assert_eq!(response.headers()["x-acs-retry-after"], "1500");
+    assert_eq!(response.headers()["x-ratelimit-user-api"], "TimeLeft:1500");
     assert!(client.cloud.load_balancers().is_empty());
 
     client.cloud.inject(Fault::on("slb", FaultKind::DropAfter).once());
