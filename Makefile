@@ -3,6 +3,10 @@
 BINARY := alibaba-cloud-controller-manager
 # The oldest compiler that builds this package stands in Cargo.toml, and only there.
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+# The oldest Go that compiles the tests with the official SDKs.
+GO_VERSION := $(shell sed -n 's/^go *//p' tests/sdk/go.mod)
+# The simulated cloud that those drive, and what is in it.
+SIMULATOR = $(CURDIR)/target/debug/examples/simulated_cloud $(CURDIR)/tests/sdk/world.yaml
 # Further words for the demo, such as `make demo ARGS=--exit`.
 ARGS ?=
 # What `make image` builds, and with what.
@@ -10,17 +14,29 @@ IMAGE ?= $(BINARY):$(shell sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml)
 DOCKER ?= docker
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint build image prerequisites
+.PHONY: help demo test test-sdk bench lint build image prerequisites
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: prerequisites ## Plays the main job against a simulated cloud and cluster, then stays up until Ctrl-C
 	@cargo build --locked
 	@cargo run --quiet --locked -- demo $(ARGS)
 
+# Without Go a part of the tests does not run. That is said, and where CI is set it is a failure.
 test: prerequisites ## Runs all tests
 	cargo test --locked --no-fail-fast
+	@if command -v go >/dev/null 2>&1; then $(MAKE) --no-print-directory test-sdk; else \
+		echo "NOT RUN: tests/sdk, which drives the simulated cloud with the official SDKs." \
+			"missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; \
+		test -z "$$CI"; \
+	fi
+
+test-sdk: prerequisites ## Drives the simulated cloud with the official Go SDKs
+	@command -v go >/dev/null 2>&1 || { \
+		echo "missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; exit 1; }
+	@cargo build --locked --example simulated_cloud
+	cd tests/sdk && SIMULATOR="$(SIMULATOR)" go test -vet=off -count=1 ./...
 
 bench: build ## Measures speed, memory and size
 	@# Building the benches puts a binary with the simulators in the same place.
