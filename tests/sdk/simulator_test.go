@@ -1,8 +1,8 @@
 // Package sdk drives the simulated cloud with the SDKs that Alibaba Cloud publishes, and holds
 // its answers to the types of those SDKs.
 //
-// The simulator is a process of its own. SIMULATOR names its program; the first line that it
-// prints is the address it listens on.
+// The simulator is a process of its own. SIMULATOR is the command that starts it; the first
+// address that it prints is the one it listens on.
 package sdk
 
 import (
@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	program := strings.Fields(os.Getenv("SIMULATOR"))
 	if len(program) == 0 {
-		return 1, fmt.Errorf("SIMULATOR does not name the simulator's program; run these tests with `make test-sdk`")
+		return 1, fmt.Errorf("SIMULATOR is not the command that starts the simulator; run these tests with `make test-sdk`")
 	}
 	child := exec.Command(program[0], program[1:]...)
 	child.Stderr = os.Stderr
@@ -94,11 +95,13 @@ func run(m *testing.M) (int, error) {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 	}()
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		return 1, fmt.Errorf("the simulator ended before it said where it listens: %w", err)
+	lines := bufio.NewScanner(output)
+	for simulator == "" && lines.Scan() {
+		simulator = regexp.MustCompile(`http://[0-9.:]+`).FindString(lines.Text())
 	}
-	simulator = strings.TrimSpace(line)
+	if simulator == "" {
+		return 1, fmt.Errorf("the simulator ended before it said where it listens (%s)", strings.Join(program, " "))
+	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
 	address, err := url.Parse(simulator)
 	if err != nil {
