@@ -8,7 +8,7 @@ use ccm::{
     cloud::{Action, Effect, LoadBalancerState},
     controllers::service::{
         Options,
-        annotations::Annotations,
+        annotations::{Annotations, Requested},
         desired::{Desired, desired},
         members, observed,
         plan::plan,
@@ -67,7 +67,7 @@ impl Scene {
 
     /// What the Service should have.
     fn desired(&self) -> Desired {
-        let backends = members::backends(&self.service, &self.nodes, &[]);
+        let backends = members::backends(&self.service, &Requested::default(), &self.nodes, &[]);
         let requested = Annotations::of(&self.service).parse().unwrap();
         desired(&self.service, requested, &backends, &self.options)
     }
@@ -157,7 +157,7 @@ fn one_member_changed(bencher: divan::Bencher) {
 #[divan::bench]
 fn members_alone(bencher: divan::Bencher) {
     let scene = Scene::converged();
-    bencher.bench_local(|| members::backends(&scene.service, &scene.nodes, &[]));
+    bencher.bench_local(|| members::backends(&scene.service, &Requested::default(), &scene.nodes, &[]));
 }
 
 /// The last part alone: the difference between two lists of 500 members.

@@ -10,6 +10,7 @@ pub mod error;
 pub mod fence;
 pub mod id;
 pub mod instance;
+pub mod listener_setting;
 pub mod load_balancer;
 pub mod route;
 
@@ -24,9 +25,10 @@ pub use id::{
     VpcId, ZoneId,
 };
 pub use instance::{Instance, InstanceStatus, NetworkInterface};
+pub use listener_setting::{ListenerSettings, Setting};
 pub use load_balancer::{
-    AddressType, GroupsView, Listener, ListenerSettings, ListenerStatus, LoadBalancer, LoadBalancerState, Member,
-    MemberKind, Protocol, ServerGroup,
+    AddressType, Certificate, DomainExtension, GroupsView, Listener, ListenerStatus, LoadBalancer, LoadBalancerState,
+    Member, MemberKind, Protocol, ServerGroup,
 };
 pub use route::{Route, RouteChange, RouteOutcome, RouteStatus, RouteTable, RouteTableKind};
 
@@ -103,6 +105,17 @@ pub trait LoadBalancers: Send + Sync {
     /// All vserver groups of a load balancer with their members (SLB `DescribeVServerGroups` and
     /// one `DescribeVServerGroupAttribute` a group).
     async fn server_groups(&self, id: &LoadBalancerId) -> Result<Vec<ServerGroup>, Error>;
+
+    /// The domain extensions of an HTTPS listener (SLB `DescribeDomainExtensions`).
+    async fn domain_extensions(&self, id: &LoadBalancerId, port: u16) -> Result<Vec<DomainExtension>, Error>;
+
+    /// A server certificate of the region; `None` if there is none with this id (SLB
+    /// `DescribeServerCertificates`).
+    async fn certificate(&self, id: &str) -> Result<Option<Certificate>, Error>;
+
+    /// The elastic addresses bound to a load balancer, in the cloud's order (VPC
+    /// `DescribeEipAddresses` with `AssociatedInstanceType=SlbInstance`).
+    async fn elastic_addresses(&self, id: &LoadBalancerId) -> Result<Vec<String>, Error>;
 
     /// Carries out one change and tells what came of it. A change whose answer was lost ends in an
     /// error with [`Class::Unknown`]: look again before repeating it.

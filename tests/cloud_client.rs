@@ -58,6 +58,10 @@ fn create() -> CreateLoadBalancer {
         modification_protection: "ConsoleProtection".to_owned(),
         modification_protection_reason: "managed.by.ack".to_owned(),
         resource_group: None,
+        master_zone: None,
+        slave_zone: None,
+        ip_version: None,
+        address: None,
         tags: BTreeMap::from([("kubernetes.do.not.delete".to_owned(), "a1".to_owned())]),
         token: "token-1".to_owned(),
     }

@@ -1,6 +1,7 @@
 //! SLB: classic load balancers, listeners and vserver groups.
 
 mod actions;
+mod setting;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +15,8 @@ use super::{
     rpc::{Product, Request},
 };
 use crate::cloud::{
-    Action, Class, Effect, Error, GroupsView, Listener, LoadBalancer, LoadBalancerId, LoadBalancerState, LoadBalancers,
-    ServerGroup, ServerGroupId,
+    Action, Certificate, Class, DomainExtension, Effect, Error, GroupsView, Listener, LoadBalancer, LoadBalancerId,
+    LoadBalancerState, LoadBalancers, ServerGroup, ServerGroupId,
 };
 
 /// The page size of load balancers and of listeners.
@@ -84,6 +85,33 @@ impl LoadBalancers for Alibaba {
         let request = Request::read(Product::Slb, "DescribeVServerGroups").about(id).param("LoadBalancerId", id);
         let reply = self.client().call::<wire::ServerGroups>(&request).await?;
         self.groups(reply.ids()).await
+    }
+
+    async fn domain_extensions(&self, id: &LoadBalancerId, port: u16) -> Result<Vec<DomainExtension>, Error> {
+        let request = Request::read(Product::Slb, "DescribeDomainExtensions")
+            .about(format!("{port}/https of {id}"))
+            .param("LoadBalancerId", id)
+            .param("ListenerPort", port);
+        Ok(self.client().call::<wire::DomainExtensions>(&request).await?.into_extensions())
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Option<Certificate>, Error> {
+        let request =
+            Request::read(Product::Slb, "DescribeServerCertificates").about(id).param("ServerCertificateId", id);
+        match self.client().call::<wire::Certificates>(&request).await {
+            Ok(reply) => Ok(reply.find(id)),
+            Err(error) if error.class == Class::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn elastic_addresses(&self, id: &LoadBalancerId) -> Result<Vec<String>, Error> {
+        let request = Request::read(Product::Vpc, "DescribeEipAddresses")
+            .about(id)
+            .param("AssociatedInstanceType", "SlbInstance")
+            .param("AssociatedInstanceId", id);
+        let found = self.client().read_numbered::<wire::ElasticAddresses>(request, PAGE).await?;
+        Ok(found.into_iter().map(|item| item.ip_address).collect())
     }
 
     async fn execute(&self, action: &Action) -> Result<Effect, Error> {

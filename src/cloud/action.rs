@@ -51,6 +51,12 @@ pub enum Action {
     StartListener { load_balancer: LoadBalancerId, port: u16, protocol: Protocol },
     /// SLB `DeleteLoadBalancerListener`.
     DeleteListener { load_balancer: LoadBalancerId, port: u16, protocol: Protocol },
+    /// SLB `CreateDomainExtension`.
+    CreateDomainExtension { load_balancer: LoadBalancerId, port: u16, domain: String, certificate: String },
+    /// SLB `SetDomainExtensionAttribute`.
+    SetDomainExtension { load_balancer: LoadBalancerId, port: u16, id: String, certificate: String },
+    /// SLB `DeleteDomainExtension`.
+    DeleteDomainExtension { load_balancer: LoadBalancerId, port: u16, id: String },
 }
 
 /// The documented number of backend servers in one SLB call.
@@ -71,6 +77,12 @@ pub struct CreateLoadBalancer {
     pub modification_protection: String,
     pub modification_protection_reason: String,
     pub resource_group: Option<String>,
+    pub master_zone: Option<String>,
+    pub slave_zone: Option<String>,
+    /// `ipv4` or `ipv6`.
+    pub ip_version: Option<String>,
+    /// A private address to have instead of any free one.
+    pub address: Option<String>,
     pub tags: BTreeMap<String, String>,
     /// The idempotency token (`ClientToken`, at most 64 ASCII characters).
     pub token: String,
@@ -96,6 +108,8 @@ pub enum Effect {
     LoadBalancerCreated(Box<LoadBalancer>),
     /// The group that now exists, with the members asked for.
     ServerGroupCreated(ServerGroupId),
+    /// The id of the domain extension that now exists.
+    DomainExtensionCreated(String),
 }
 
 // === impl Action ===
@@ -121,7 +135,10 @@ impl Action {
             | Self::UpdateMembers { load_balancer, .. }
             | Self::RemoveMembers { load_balancer, .. }
             | Self::StartListener { load_balancer, .. }
-            | Self::DeleteListener { load_balancer, .. } => Some(load_balancer),
+            | Self::DeleteListener { load_balancer, .. }
+            | Self::CreateDomainExtension { load_balancer, .. }
+            | Self::SetDomainExtension { load_balancer, .. }
+            | Self::DeleteDomainExtension { load_balancer, .. } => Some(load_balancer),
         }
     }
 }
@@ -172,6 +189,15 @@ impl fmt::Display for Action {
             Self::DeleteListener { load_balancer, port, protocol } => {
                 write!(f, "delete listener {port}/{protocol} of {load_balancer}")
             }
+            Self::CreateDomainExtension { load_balancer, port, domain, .. } => {
+                write!(f, "add the certificate for {domain} to listener {port}/https of {load_balancer}")
+            }
+            Self::SetDomainExtension { load_balancer, port, id, .. } => {
+                write!(f, "change the certificate of {id} on listener {port}/https of {load_balancer}")
+            }
+            Self::DeleteDomainExtension { load_balancer, port, id } => {
+                write!(f, "delete the certificate {id} of listener {port}/https of {load_balancer}")
+            }
         }
     }
 }
@@ -194,9 +220,9 @@ impl CreateLoadBalancer {
             bandwidth: self.bandwidth,
             delete_protection: Some(self.delete_protection),
             modification_protection: Some(self.modification_protection.clone()),
-            ip_version: None,
-            master_zone: None,
-            slave_zone: None,
+            ip_version: self.ip_version.clone(),
+            master_zone: self.master_zone.clone(),
+            slave_zone: self.slave_zone.clone(),
             resource_group: self.resource_group.clone(),
             tags: self.tags.clone(),
         }
@@ -215,6 +241,8 @@ impl ListenerChange {
             description: self.description.clone().unwrap_or_default(),
             group: self.group.clone(),
             settings: self.settings.clone(),
+            // A listener that was just made has none.
+            domain_extensions: Some(Vec::new()),
         }
     }
 }

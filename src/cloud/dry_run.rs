@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::{
-    Action, CloudProvider, Effect, Error, Instance, InstanceId, Instances, LoadBalancer, LoadBalancerId,
-    LoadBalancerState, LoadBalancers, NetworkInterface, NetworkInterfaceId, RegionId, Route, RouteChange, RouteOutcome,
-    RouteTable, RouteTableId, Routes, ServerGroup, ServerGroupId,
+    Action, Certificate, CloudProvider, DomainExtension, Effect, Error, Instance, InstanceId, Instances, LoadBalancer,
+    LoadBalancerId, LoadBalancerState, LoadBalancers, NetworkInterface, NetworkInterfaceId, RegionId, Route,
+    RouteChange, RouteOutcome, RouteTable, RouteTableId, Routes, ServerGroup, ServerGroupId,
 };
 
 /// A change that would have been made.
@@ -124,6 +124,18 @@ impl LoadBalancers for DryRun {
         self.inner.server_groups(id).await
     }
 
+    async fn domain_extensions(&self, id: &LoadBalancerId, port: u16) -> Result<Vec<DomainExtension>, Error> {
+        self.inner.domain_extensions(id, port).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Option<Certificate>, Error> {
+        self.inner.certificate(id).await
+    }
+
+    async fn elastic_addresses(&self, id: &LoadBalancerId) -> Result<Vec<String>, Error> {
+        self.inner.elastic_addresses(id).await
+    }
+
     async fn execute(&self, action: &Action) -> Result<Effect, Error> {
         let number = self.record(Planned::LoadBalancer(Box::new(action.clone())));
         Ok(match action {
@@ -132,6 +144,9 @@ impl LoadBalancers for DryRun {
             )),
             Action::CreateServerGroup { .. } => {
                 Effect::ServerGroupCreated(ServerGroupId::new(format!("(new group {number})")))
+            }
+            Action::CreateDomainExtension { .. } => {
+                Effect::DomainExtensionCreated(format!("(new domain extension {number})"))
             }
             _ => Effect::Done,
         })

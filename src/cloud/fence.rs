@@ -8,9 +8,9 @@ use std::{net::IpAddr, sync::Arc};
 use async_trait::async_trait;
 
 use super::{
-    Action, Class, CloudProvider, Effect, Error, Instance, InstanceId, Instances, LoadBalancer, LoadBalancerId,
-    LoadBalancerState, LoadBalancers, NetworkInterface, NetworkInterfaceId, RegionId, Route, RouteChange, RouteOutcome,
-    RouteTable, RouteTableId, Routes, ServerGroup,
+    Action, Certificate, Class, CloudProvider, DomainExtension, Effect, Error, Instance, InstanceId, Instances,
+    LoadBalancer, LoadBalancerId, LoadBalancerState, LoadBalancers, NetworkInterface, NetworkInterfaceId, RegionId,
+    Route, RouteChange, RouteOutcome, RouteTable, RouteTableId, Routes, ServerGroup,
 };
 
 /// Tells whether this process may write at this moment.
@@ -106,6 +106,18 @@ impl LoadBalancers for Fenced {
 
     async fn server_groups(&self, id: &LoadBalancerId) -> Result<Vec<ServerGroup>, Error> {
         self.inner.server_groups(id).await
+    }
+
+    async fn domain_extensions(&self, id: &LoadBalancerId, port: u16) -> Result<Vec<DomainExtension>, Error> {
+        self.inner.domain_extensions(id, port).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Option<Certificate>, Error> {
+        self.inner.certificate(id).await
+    }
+
+    async fn elastic_addresses(&self, id: &LoadBalancerId) -> Result<Vec<String>, Error> {
+        self.inner.elastic_addresses(id).await
     }
 
     async fn execute(&self, action: &Action) -> Result<Effect, Error> {

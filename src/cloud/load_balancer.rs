@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
-use super::{LoadBalancerId, ServerGroupId, VSwitchId, VpcId};
+use jiff::Timestamp;
+
+use super::{ListenerSettings, LoadBalancerId, ServerGroupId, VSwitchId, VpcId};
 
 /// A classic load balancer without its listeners and groups (SLB `DescribeLoadBalancers`,
 /// `DescribeLoadBalancerAttribute`, and the answer of `CreateLoadBalancer`).
@@ -80,6 +82,24 @@ pub struct Listener {
     pub description: String,
     pub group: Option<ServerGroupId>,
     pub settings: ListenerSettings,
+    /// Certificates for further domains (HTTPS); `None` if they were not read.
+    pub domain_extensions: Option<Vec<DomainExtension>>,
+}
+
+/// A certificate for a further domain of an HTTPS listener (SLB `DescribeDomainExtensions`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DomainExtension {
+    pub id: String,
+    pub domain: String,
+    pub certificate: String,
+}
+
+/// A server certificate (SLB `DescribeServerCertificates`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    pub id: String,
+    /// `None` if the cloud did not say.
+    pub expires: Option<Timestamp>,
 }
 
 /// `Status` of a listener.
@@ -89,16 +109,6 @@ pub enum ListenerStatus {
     Stopped,
     /// `starting`, `configuring` or `stopping`.
     Changing,
-}
-
-/// What can be set on a listener. In a wish `None` leaves the cloud's value alone; in an
-/// observation it means that the value is not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListenerSettings {
-    /// `wrr`, `wlc`, `rr`, `sch`, `tch`, `qch`.
-    pub scheduler: Option<String>,
-    /// Mbit/s; -1 is unlimited.
-    pub bandwidth: Option<i32>,
 }
 
 /// A vserver group with its members.
@@ -146,6 +156,13 @@ impl AddressType {
 // === impl Protocol ===
 
 impl Protocol {
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Http, Self::Https];
+
+    /// Whether a load balancer cannot have both on the same port. TCP and UDP go together.
+    pub fn excludes(self, other: Self) -> bool {
+        self != other && !matches!((self, other), (Self::Udp, _) | (_, Self::Udp))
+    }
+
     /// The lower-case word of the API.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use self::{known::Known, record::Records};
 use super::queue::{Priority, Queue};
 use crate::{
+    clock::Clock,
     cloud::{CloudProvider, VSwitchId, VpcId},
     entropy::Entropy,
     kubernetes::{cache::Cache, events::Recorder},
@@ -74,6 +75,7 @@ pub struct Controller {
     client: Client,
     cloud: Arc<dyn CloudProvider>,
     recorder: Recorder,
+    clock: Clock,
     entropy: Entropy,
     known: Arc<Known>,
     records: Arc<Records>,
@@ -125,12 +127,14 @@ impl fmt::Display for Key {
 // === impl Controller ===
 
 impl Controller {
+    #[expect(clippy::too_many_arguments, reason = "the composition root hands over each part once")]
     pub fn new(
         options: Options,
         cache: Cache,
         client: Client,
         cloud: Arc<dyn CloudProvider>,
         recorder: Recorder,
+        clock: Clock,
         entropy: &Entropy,
         metrics: &Metrics,
     ) -> Self {
@@ -142,6 +146,7 @@ impl Controller {
             client,
             cloud,
             recorder,
+            clock,
             entropy: entropy.fork(),
             known: Arc::new(Known::default()),
             records: Arc::new(Records::default()),

@@ -102,7 +102,7 @@ impl Daemon {
                     };
                     let recorder = self.recorder("service-controller");
                     let controller =
-                        service::Controller::new(options, cache, kube, cloud, recorder, &entropy, &self.metrics);
+                        service::Controller::new(options, cache, kube, cloud, recorder, clock, &entropy, &self.metrics);
                     tasks.spawn(async move {
                         controller.run(cancel).await;
                         "the service controller".to_owned()

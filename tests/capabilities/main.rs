@@ -6,6 +6,7 @@
 mod cost;
 mod determinism;
 mod faults;
+mod listeners;
 mod nodes;
 mod outage;
 mod replicas;

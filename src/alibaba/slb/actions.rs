@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::wire;
+use super::{setting, wire};
 use crate::{
     alibaba::rpc::{Client, Product, Request},
     cloud::{
-        Action, Class, Effect, Error, LoadBalancerId, Member, Protocol,
+        Action, Class, Effect, Error, ListenerSettings, LoadBalancerId, Member, Protocol, Setting,
         action::{CreateLoadBalancer, ListenerChange},
     },
 };
@@ -23,9 +23,14 @@ pub(super) async fn execute(client: &Client, action: &Action) -> Result<Effect, 
             let reply = client.call::<wire::GroupCreated>(&request).await?;
             Ok(Effect::ServerGroupCreated(reply.id()))
         }
+        Action::CreateDomainExtension { .. } => {
+            let reply = client.call::<wire::DomainExtensionCreated>(&request).await?;
+            Ok(Effect::DomainExtensionCreated(reply.id()))
+        }
         Action::DeleteLoadBalancer { .. }
         | Action::DeleteServerGroup { .. }
         | Action::DeleteListener { .. }
+        | Action::DeleteDomainExtension { .. }
         | Action::RemoveMembers { .. } => match client.run(&request).await {
             Err(error) if error.class != Class::NotFound => Err(error),
             _ => Ok(Effect::Done),
@@ -96,6 +101,18 @@ pub(super) fn request(action: &Action) -> Request {
         Action::DeleteListener { load_balancer, port, protocol } => {
             listener("DeleteLoadBalancerListener", load_balancer, *port, *protocol).param("ListenerProtocol", protocol)
         }
+        Action::CreateDomainExtension { load_balancer, port, domain, certificate } => {
+            listener("CreateDomainExtension", load_balancer, *port, Protocol::Https)
+                .param("Domain", domain)
+                .param("ServerCertificateId", certificate)
+        }
+        Action::SetDomainExtension { load_balancer, port, id, certificate } => slb("SetDomainExtensionAttribute")
+            .about(format!("{id} of {port}/https of {load_balancer}"))
+            .param("DomainExtensionId", id)
+            .param("ServerCertificateId", certificate),
+        Action::DeleteDomainExtension { load_balancer, port, id } => slb("DeleteDomainExtension")
+            .about(format!("{id} of {port}/https of {load_balancer}"))
+            .param("DomainExtensionId", id),
     }
 }
 
@@ -122,6 +139,10 @@ fn create_load_balancer(create: &CreateLoadBalancer) -> Request {
         .param_if("ModificationProtectionStatus", filled(&create.modification_protection))
         .param_if("ModificationProtectionReason", filled(&create.modification_protection_reason))
         .param_if("ResourceGroupId", create.resource_group.as_ref())
+        .param_if("MasterZoneId", create.master_zone.as_ref())
+        .param_if("SlaveZoneId", create.slave_zone.as_ref())
+        .param_if("AddressIPVersion", create.ip_version.as_ref())
+        .param_if("Address", create.address.as_ref())
         .param_if("ClientToken", filled(&create.token));
     with_tags(request, &create.tags)
 }
@@ -154,26 +175,29 @@ fn create_listener(change: &ListenerChange) -> Request {
     let request = listener(&action, load_balancer, *port, *protocol)
         .param_if("Description", description.as_ref().and_then(|text| filled(text)))
         .param_if("VServerGroupId", group.as_ref())
-        // The API wants a bandwidth; both defaults are those of the released controller.
-        .param("Bandwidth", settings.bandwidth.unwrap_or(-1))
-        .param("Scheduler", settings.scheduler.as_deref().unwrap_or("rr"));
-    match protocol {
-        Protocol::Tcp | Protocol::Udp => request,
-        // These the API wants as well.
-        Protocol::Http | Protocol::Https => request.param("StickySession", "off").param("HealthCheck", "off"),
-    }
+        // Without a port to forward to it does not forward.
+        .param_if("ListenerForward", settings.get(Setting::ForwardPort).map(|_| "on"));
+    with_settings(request, settings, |setting| setting::created_as(setting, *protocol))
+}
+
+fn with_settings(
+    request: Request,
+    settings: &ListenerSettings,
+    name: impl Fn(Setting) -> Option<&'static str>,
+) -> Request {
+    let named = settings.iter().filter_map(|(setting, value)| Some((name(setting)?, value)));
+    named.fold(request, |request, (name, value)| request.param(name, value))
 }
 
 fn update_listener(change: &ListenerChange) -> Request {
     let ListenerChange { load_balancer, port, protocol, description, group, settings } = change;
     let action = format!("SetLoadBalancer{}ListenerAttribute", protocol.as_str().to_uppercase());
-    listener(&action, load_balancer, *port, *protocol)
+    let request = listener(&action, load_balancer, *port, *protocol)
         .param_if("Description", description.as_ref())
         // Without the switch the group would be ignored.
         .param_if("VServerGroup", group.as_ref().map(|_| "on"))
-        .param_if("VServerGroupId", group.as_ref())
-        .param_if("Bandwidth", settings.bandwidth)
-        .param_if("Scheduler", settings.scheduler.as_ref())
+        .param_if("VServerGroupId", group.as_ref());
+    with_settings(request, settings, |setting| setting::name(setting, *protocol))
 }
 
 fn switch(on: bool) -> &'static str {

@@ -1,8 +1,13 @@
 //! Replies of SLB as they come, and the member list in its JSON form.
 #![expect(clippy::struct_field_names, reason = "fields are named as the API names them")]
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tracing::debug;
+
+use super::setting;
 
 use crate::{
     alibaba::rpc::{
@@ -11,7 +16,7 @@ use crate::{
     },
     cloud::{
         self, AddressType, ListenerSettings, ListenerStatus, LoadBalancerId, Member, MemberKind, Protocol,
-        ServerGroupId, action::CreateLoadBalancer,
+        ServerGroupId, Setting, action::CreateLoadBalancer,
     },
 };
 
@@ -108,10 +113,64 @@ pub(super) struct Listener {
     description: String,
     #[serde(default, rename = "VServerGroupId", deserialize_with = "decode::optional_text")]
     group_id: Option<String>,
-    #[serde(default, deserialize_with = "decode::optional_text")]
-    scheduler: Option<String>,
-    #[serde(default, deserialize_with = "decode::optional_number")]
-    bandwidth: Option<i32>,
+    /// Everything else: some settings stand here, some in an object for the protocol.
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// VPC `DescribeEipAddresses`
+#[derive(Deserialize)]
+pub(super) struct ElasticAddresses {
+    #[serde(rename = "EipAddresses")]
+    addresses: Option<List<ElasticAddress>>,
+    #[serde(default, rename = "TotalCount", deserialize_with = "decode::optional_number")]
+    total_count: Option<usize>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ElasticAddress {
+    #[serde(rename = "IpAddress")]
+    pub(super) ip_address: String,
+}
+
+/// `DescribeDomainExtensions`
+#[derive(Deserialize)]
+pub(super) struct DomainExtensions {
+    #[serde(rename = "DomainExtensions")]
+    extensions: List<DomainExtensionItem>,
+}
+
+#[derive(Deserialize)]
+struct DomainExtensionItem {
+    #[serde(rename = "DomainExtensionId")]
+    id: String,
+    #[serde(default, rename = "Domain", deserialize_with = "decode::text")]
+    domain: String,
+    #[serde(default, rename = "ServerCertificateId", deserialize_with = "decode::text")]
+    certificate: String,
+}
+
+/// `CreateDomainExtension`
+#[derive(Deserialize)]
+pub(super) struct DomainExtensionCreated {
+    #[serde(rename = "DomainExtensionId")]
+    id: String,
+}
+
+/// `DescribeServerCertificates`
+#[derive(Deserialize)]
+pub(super) struct Certificates {
+    #[serde(rename = "ServerCertificates")]
+    certificates: List<CertificateItem>,
+}
+
+#[derive(Deserialize)]
+struct CertificateItem {
+    #[serde(rename = "ServerCertificateId")]
+    id: String,
+    /// Milliseconds since 1970.
+    #[serde(default, rename = "ExpireTimeStamp", deserialize_with = "decode::optional_number")]
+    expires: Option<i64>,
 }
 
 /// `DescribeVServerGroups`
@@ -285,8 +344,89 @@ impl Listener {
             },
             description: self.description,
             group: self.group_id.map(Into::into),
-            settings: ListenerSettings { scheduler: self.scheduler, bandwidth: self.bandwidth },
+            settings: settings(protocol, &self.rest),
+            domain_extensions: None,
         })
+    }
+}
+
+/// The settings of a listener, from the answer's top level and the object of its protocol.
+fn settings(protocol: Protocol, fields: &BTreeMap<String, Value>) -> ListenerSettings {
+    let nested = fields.get(&format!("{}ListenerConfig", protocol.as_str().to_uppercase()));
+    let find = |name: &str| fields.get(name).or_else(|| nested.and_then(|nested| nested.get(name)));
+    let on = |name: &str| find(name).and_then(Value::as_str) == Some("on");
+    let value = |(setting, name): (Setting, &str)| {
+        let value = match setting {
+            Setting::ForwardPort if !on("ListenerForward") => return None,
+            // One or several, in fields of their own.
+            Setting::AclId => find("AclIds").and_then(Value::as_array).map_or_else(
+                || find("AclId").and_then(text),
+                |ids| {
+                    let mut ids: Vec<String> = ids.iter().filter_map(text).collect();
+                    ids.sort();
+                    Some(ids.join(","))
+                },
+            )?,
+            // Old answers name it as for HTTP.
+            Setting::HealthCheck => find(name).or_else(|| find("HealthCheck")).and_then(text)?,
+            _ => find(name).and_then(text)?,
+        };
+        (!value.is_empty()).then_some((setting, value))
+    };
+    setting::of(protocol).filter_map(value).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(yes) => Some(yes.to_string()),
+        _ => None,
+    }
+}
+
+// === impl ElasticAddresses ===
+
+impl Paged for ElasticAddresses {
+    type Item = ElasticAddress;
+
+    fn into_page(self) -> Option<Page<ElasticAddress>> {
+        Some(Page { items: self.addresses?.0, total: self.total_count, next_token: None })
+    }
+
+    fn key(item: &ElasticAddress) -> String {
+        item.ip_address.clone()
+    }
+}
+
+// === impl DomainExtensions ===
+
+impl DomainExtensions {
+    pub(super) fn into_extensions(self) -> Vec<cloud::DomainExtension> {
+        let convert = |item: DomainExtensionItem| cloud::DomainExtension {
+            id: item.id,
+            domain: item.domain,
+            certificate: item.certificate,
+        };
+        self.extensions.into_iter().map(convert).collect()
+    }
+}
+
+// === impl DomainExtensionCreated ===
+
+impl DomainExtensionCreated {
+    pub(super) fn id(self) -> String {
+        self.id
+    }
+}
+
+// === impl Certificates ===
+
+impl Certificates {
+    pub(super) fn find(self, id: &str) -> Option<cloud::Certificate> {
+        let item = self.certificates.into_iter().find(|item| item.id == id)?;
+        let expires = item.expires.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+        Some(cloud::Certificate { id: item.id, expires })
     }
 }
 

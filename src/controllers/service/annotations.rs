@@ -4,6 +4,9 @@
 //! together. What is said here about a key is all there is: nothing else reads annotations.
 
 mod catalogue;
+#[cfg(test)]
+mod page;
+mod values;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,7 +14,8 @@ use k8s_openapi::api::core::v1::Service;
 
 pub use catalogue::notices;
 
-use crate::cloud::{AddressType, LoadBalancerId, VSwitchId};
+use self::{catalogue::Sets, values::Values};
+use crate::cloud::{AddressType, ListenerSettings, LoadBalancerId, Protocol, Setting, VSwitchId};
 
 /// The prefix of the annotations.
 pub const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
@@ -28,6 +32,9 @@ pub struct Requested {
     /// Whether listeners on that load balancer may be created and taken over.
     pub force_override_listeners: bool,
     pub address_type: Option<AddressType>,
+    pub address: Option<String>,
+    /// `ipv4` or `ipv6`.
+    pub ip_version: Option<String>,
     pub name: Option<String>,
     /// Such as `slb.s1.small`.
     pub spec: Option<String>,
@@ -38,8 +45,39 @@ pub struct Requested {
     /// Peak bandwidth in Mbit/s.
     pub bandwidth: Option<u32>,
     pub vswitch: Option<VSwitchId>,
-    pub scheduler: Option<String>,
+    pub master_zone: Option<String>,
+    pub slave_zone: Option<String>,
+    pub resource_group: Option<String>,
     pub delete_protection: Option<bool>,
+    /// `ConsoleProtection` or `NonProtection`.
+    pub modification_protection: Option<String>,
+    /// What the status shows.
+    pub shows: Shows,
+    /// Protocols of ports other than the Service says.
+    pub protocols: BTreeMap<u16, Protocol>,
+    /// HTTP port → the HTTPS port that its requests are sent on to.
+    pub forwards: BTreeMap<u16, u16>,
+    pub certificate: Option<String>,
+    /// Domain → certificate; `None` leaves alone what is there.
+    pub domain_extensions: Option<BTreeMap<String, String>>,
+    /// Labels that a node must have to be a member.
+    pub node_labels: BTreeMap<String, String>,
+    pub default_weight: Option<u8>,
+    pub ignores_weights: bool,
+    pub leaves_out_cordoned: bool,
+    pub(in crate::controllers::service) listener: Vec<(Sets, String)>,
+}
+
+/// What the status of a Service shows of its load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Shows {
+    /// Its address.
+    #[default]
+    Address,
+    /// The elastic addresses bound to it.
+    ElasticAddresses,
+    /// A name of the user's choice.
+    HostName(String),
 }
 
 /// A value that cannot be used.
@@ -76,6 +114,12 @@ impl<'a> Annotations<'a> {
         (!value.is_empty()).then_some((key, value))
     }
 
+    /// Whether the annotation is there, also if it is empty.
+    fn has(&self, suffix: &str) -> bool {
+        let there = |prefix: &str| self.0.is_some_and(|all| all.contains_key(&format!("{prefix}{suffix}")));
+        there(PREFIX) || there(LEGACY_PREFIX)
+    }
+
     /// The value of an annotation; an empty one counts as absent.
     pub fn get(&self, suffix: &str) -> Option<&'a str> {
         self.find(suffix).map(|(_, value)| value)
@@ -94,102 +138,66 @@ impl<'a> Annotations<'a> {
 
     /// Reads and checks everything, or tells all that is wrong.
     pub fn parse(&self) -> Result<Requested, Mistakes> {
-        let mut reader = Reader { annotations: self, mistakes: Vec::new() };
-        let requested = Requested {
-            id: self.load_balancer_id(),
-            force_override_listeners: reader
-                .choice("force-override-listeners", &["true", "false"], str::to_owned)
-                .is_some_and(|value| value == "true"),
-            address_type: reader.choice("address-type", &["internet", "intranet"], |value| {
-                if value == "intranet" { AddressType::Intranet } else { AddressType::Internet }
-            }),
-            name: reader.text("name", 80),
-            spec: reader.text("spec", 64),
-            instance_charge_type: reader.word("instance-charge-type", &["PayBySpec", "PayByCLCU"]),
-            charge_type: reader.choice("charge-type", &["paybytraffic", "paybybandwidth"], str::to_owned),
-            bandwidth: reader.number("bandwidth", 1, 5120),
-            vswitch: reader.text("vswitch-id", 64).map(VSwitchId::new),
-            scheduler: reader.choice("scheduler", &["rr", "wrr", "wlc", "sch", "tch", "qch"], str::to_owned),
-            delete_protection: reader.choice("delete-protection", &["on", "off"], |value| value == "on"),
-        };
-        reader.refuse_what_would_be_ignored();
-        if reader.mistakes.is_empty() { Ok(requested) } else { Err(Mistakes(reader.mistakes)) }
+        Values::of(self).requested()
     }
 }
 
-/// Reads values and collects the mistakes.
-struct Reader<'a> {
-    annotations: &'a Annotations<'a>,
-    mistakes: Vec<Mistake>,
-}
+// === impl Requested ===
 
-// === impl Reader ===
-
-impl Reader<'_> {
-    fn choice<T>(&mut self, suffix: &str, allowed: &[&str], convert: impl Fn(&str) -> T) -> Option<T> {
-        let (key, value) = self.annotations.find(suffix)?;
-        if allowed.contains(&value) {
-            return Some(convert(value));
-        }
-        self.mistake(key, value, one_of(allowed));
-        None
-    }
-
-    /// A word in any letter case, given back as the API writes it.
-    fn word(&mut self, suffix: &str, allowed: &[&str]) -> Option<String> {
-        let (key, value) = self.annotations.find(suffix)?;
-        if let Some(word) = allowed.iter().find(|word| word.eq_ignore_ascii_case(value)) {
-            return Some((*word).to_owned());
-        }
-        self.mistake(key, value, one_of(allowed));
-        None
-    }
-
-    fn number(&mut self, suffix: &str, least: u32, most: u32) -> Option<u32> {
-        let (key, value) = self.annotations.find(suffix)?;
-        match value.parse::<u32>() {
-            Ok(number) if (least..=most).contains(&number) => Some(number),
-            _ => {
-                self.mistake(key, value, format!("a whole number from {least} to {most}"));
-                None
-            }
+impl Requested {
+    /// The protocol of a port that the Service gives as `service`.
+    pub fn protocol_of(&self, port: u16, service: Protocol) -> Protocol {
+        // The layer 7 protocols are made of TCP; a UDP port of the same number stays what it is.
+        match self.protocols.get(&port) {
+            Some(Protocol::Udp) if service == Protocol::Tcp => Protocol::Udp,
+            Some(asked) if service == Protocol::Tcp => *asked,
+            _ => service,
         }
     }
 
-    fn text(&mut self, suffix: &str, most: usize) -> Option<String> {
-        let (key, value) = self.annotations.find(suffix)?;
-        if value.chars().count() <= most && value.trim() == value {
-            return Some(value.to_owned());
+    /// The settings asked for that a listener of this protocol has.
+    pub fn listener_settings(&self, protocol: Protocol) -> ListenerSettings {
+        let is_layer_4 = matches!(protocol, Protocol::Tcp | Protocol::Udp);
+        let mut settings: ListenerSettings = self
+            .listener
+            .iter()
+            .filter_map(|(sets, value)| {
+                let setting = match sets {
+                    Sets::Listener(setting) => *setting,
+                    Sets::Layer4(setting) if is_layer_4 => *setting,
+                    Sets::Layer7(setting) if !is_layer_4 => *setting,
+                    _ => return None,
+                };
+                setting.applies_to(protocol).then(|| (setting, spelled(setting, value)))
+            })
+            .collect();
+        // These mean something only while what they belong to is on.
+        if settings.get(Setting::AclStatus) != Some("on") {
+            settings.remove(Setting::AclId);
+            settings.remove(Setting::AclType);
         }
-        self.mistake(key, value, format!("at most {most} characters without spaces around them"));
-        None
+        if settings.get(Setting::ConnectionDrain) != Some("on") {
+            settings.remove(Setting::ConnectionDrainTimeout);
+        }
+        if let Some(certificate) = self.certificate.as_ref().filter(|_| protocol == Protocol::Https) {
+            settings.set(Setting::Certificate, certificate);
+        }
+        settings
     }
 
-    /// Annotations that change what a listener or a member is. Going on without them would not
-    /// leave something out but build something else, on a load balancer that may be in use.
-    fn refuse_what_would_be_ignored(&mut self) {
-        for suffix in catalogue::NOT_IGNORABLE {
-            if let Some((key, value)) = self.annotations.find(suffix) {
-                self.mistake(key, value, "absent: this version does not handle it".to_owned());
-            }
-        }
-        if let Some(value) = self.annotations.0.and_then(|all| all.get(BACKEND_TYPE))
-            && value == "eni"
-        {
-            self.mistake(BACKEND_TYPE.to_owned(), value, "ecs: this version does not handle eni".to_owned());
-        }
-    }
-
-    fn mistake(&mut self, key: String, value: &str, expected: String) {
-        self.mistakes.push(Mistake { key, value: value.to_owned(), expected });
+    /// The same with one more setting, as an annotation would ask for it.
+    #[cfg(test)]
+    pub(crate) fn with_listener(mut self, setting: Setting, value: &str) -> Self {
+        self.listener.push((Sets::Listener(setting), value.to_owned()));
+        self
     }
 }
 
-fn one_of(allowed: &[&str]) -> String {
-    match allowed {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+/// The API writes this switch as a truth value.
+fn spelled(setting: Setting, value: &str) -> String {
+    match setting {
+        Setting::ProxyProtocol => (value == "on").to_string(),
+        _ => value.to_owned(),
     }
 }
 

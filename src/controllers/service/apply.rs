@@ -6,13 +6,18 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::{
     desired::Desired,
     known::Known,
     observed::after,
     plan::{Plan, Scope, Step},
 };
-use crate::cloud::{Action, Class, CloudProvider, Effect, Error, GroupsView, LoadBalancer, LoadBalancerState, Member};
+use crate::cloud::{
+    Action, Certificate, Class, CloudProvider, Effect, Error, GroupsView, LoadBalancer, LoadBalancerState, Member,
+    Protocol, Setting,
+};
 
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
 const MOST_ROUNDS: usize = 24;
@@ -35,12 +40,18 @@ pub struct Pass<'a> {
     ended: bool,
     /// Whether what is known of the load balancer includes what hangs on it.
     in_depth: bool,
+    now: Timestamp,
 }
 
 // === impl Pass ===
 
 impl<'a> Pass<'a> {
-    pub fn new(cloud: &'a dyn CloudProvider, known: &'a Known, state: Option<LoadBalancerState>) -> Self {
+    pub fn new(
+        cloud: &'a dyn CloudProvider,
+        known: &'a Known,
+        now: Timestamp,
+        state: Option<LoadBalancerState>,
+    ) -> Self {
         Self {
             cloud,
             known,
@@ -52,18 +63,24 @@ impl<'a> Pass<'a> {
             failed: BTreeSet::new(),
             ended: false,
             in_depth: true,
+            now,
         }
     }
 
     /// A pass that only concerns the load balancer itself, without knowing what hangs on it.
-    pub fn on_the_outside(cloud: &'a dyn CloudProvider, known: &'a Known, load_balancer: LoadBalancer) -> Self {
+    pub fn on_the_outside(
+        cloud: &'a dyn CloudProvider,
+        known: &'a Known,
+        now: Timestamp,
+        load_balancer: LoadBalancer,
+    ) -> Self {
         let state = LoadBalancerState {
             load_balancer,
             listeners: Vec::new(),
             groups: Vec::new(),
             groups_view: GroupsView::Referenced,
         };
-        Self { in_depth: false, ..Self::new(cloud, known, Some(state)) }
+        Self { in_depth: false, ..Self::new(cloud, known, now, Some(state)) }
     }
 
     /// Makes and changes things until all is as desired, or what is left failed.
@@ -73,6 +90,8 @@ impl<'a> Pass<'a> {
             self.conflicts.clone_from(&plan.conflicts);
             if plan.needs_groups {
                 self.look_up_groups().await;
+            } else if !plan.needs_domain_extensions.is_empty() {
+                self.look_up_domain_extensions(&plan.needs_domain_extensions).await;
             } else if plan.steps.is_empty() {
                 return;
             }
@@ -176,11 +195,45 @@ impl<'a> Pass<'a> {
     }
 
     async fn attempt(&mut self, action: &Action) -> Result<(), Error> {
+        if let Some(id) = certificate_of(action) {
+            self.check_certificate(action, id).await?;
+        }
         let effect = self.cloud.execute(action).await?;
         self.changes += 1;
         tracing::info!(change = %action, "changed");
         self.note(action, &effect);
         Ok(())
+    }
+
+    /// A listener with a certificate that is missing or over would refuse every client.
+    async fn check_certificate(&self, action: &Action, id: &str) -> Result<(), Error> {
+        let refused =
+            |message: &str| Err(Error::new(Class::Denied, action.to_string(), format!("certificate {id}"), message));
+        match self.cloud.certificate(id).await? {
+            None => refused("can not found cert by id; upload it in this region or correct the annotation"),
+            Some(Certificate { expires: Some(expires), .. }) if expires <= self.now => {
+                refused(&format!("it is expired since {expires}; renew it"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    async fn look_up_domain_extensions(&mut self, ports: &[u16]) {
+        let Some(state) = &mut self.state else { return };
+        for port in ports {
+            let read = self.cloud.domain_extensions(&state.load_balancer.id, *port).await;
+            let there = state.listeners.iter_mut().find(|l| (l.port, l.protocol) == (*port, Protocol::Https));
+            match (read, there) {
+                (Ok(extensions), Some(listener)) => listener.domain_extensions = Some(extensions),
+                (Ok(_), None) => {}
+                (Err(error), _) => {
+                    self.failed.insert(Scope::Listener(*port, Protocol::Https));
+                    self.failures.push(error);
+                    self.ended = true;
+                }
+            }
+        }
+        self.known.put(state.clone());
     }
 
     fn note(&mut self, action: &Action, effect: &Effect) {
@@ -235,6 +288,17 @@ impl<'a> Pass<'a> {
         }
         let message = "changes do not have the effect they should; what is there will be read again";
         self.failures.push(Error::new(Class::Malformed, "converge", subject, message));
+    }
+}
+
+/// The certificate that a change puts in place.
+fn certificate_of(action: &Action) -> Option<&str> {
+    match action {
+        Action::CreateListener(change) | Action::UpdateListener(change) => change.settings.get(Setting::Certificate),
+        Action::CreateDomainExtension { certificate, .. } | Action::SetDomainExtension { certificate, .. } => {
+            Some(certificate)
+        }
+        _ => None,
     }
 }
 

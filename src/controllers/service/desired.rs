@@ -10,7 +10,7 @@ use super::{
     members::{self, Backends},
     ownership::{Owner, PROTECTION_REASON},
 };
-use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, action::CreateLoadBalancer};
+use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, Setting, action::CreateLoadBalancer};
 
 /// Charge type of new load balancers, as the released controller chose it.
 const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
@@ -18,7 +18,7 @@ const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
 pub const DEFAULT_SPEC: &str = "slb.s1.small";
 const DEFAULT_SCHEDULER: &str = "rr";
 /// No limit beyond the load balancer's own.
-const UNLIMITED: i32 = -1;
+const UNLIMITED: &str = "-1";
 
 /// What should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub struct DesiredListener {
     pub create: ListenerSettings,
     /// What is kept so afterwards.
     pub keep: ListenerSettings,
+    /// The HTTPS port that its requests are sent on to.
+    pub forward: Option<u16>,
+    /// Domain → certificate; `None` leaves alone what is there.
+    pub domain_extensions: Option<BTreeMap<String, String>>,
 }
 
 /// What `service` should have.
@@ -85,9 +89,19 @@ fn load_balancer(owner: &Owner, requested: &Requested, options: &Options) -> Cre
         internet_charge_type: requested.charge_type.clone(),
         bandwidth: requested.bandwidth,
         delete_protection: requested.delete_protection.unwrap_or(true),
-        modification_protection: "ConsoleProtection".to_owned(),
-        modification_protection_reason: PROTECTION_REASON.to_owned(),
-        resource_group: options.resource_group.clone(),
+        modification_protection: requested
+            .modification_protection
+            .clone()
+            .unwrap_or_else(|| "ConsoleProtection".to_owned()),
+        modification_protection_reason: match requested.modification_protection.as_deref() {
+            Some("NonProtection") => String::new(),
+            _ => PROTECTION_REASON.to_owned(),
+        },
+        resource_group: requested.resource_group.clone().or_else(|| options.resource_group.clone()),
+        master_zone: requested.master_zone.clone(),
+        slave_zone: requested.slave_zone.clone(),
+        ip_version: requested.ip_version.clone(),
+        address: requested.address.clone(),
         tags: owner.tags(),
         token: String::new(),
     }
@@ -115,16 +129,38 @@ impl Desired {
             })?;
         let group = self.owner.group_name(&node_port.to_string());
         self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, node_port, &group));
+        let protocol = self.requested.protocol_of(number, protocol);
+        let mut keep = self.requested.listener_settings(protocol);
+        let forward = self.requested.forwards.get(&number).copied().filter(|_| protocol == Protocol::Http);
+        let mut create = defaults(protocol);
+        create.overlay(&keep);
+        if let Some(target) = forward {
+            create.set(Setting::ForwardPort, target.to_string());
+            // A listener that only sends on has no other settings worth keeping.
+            keep = ListenerSettings::default();
+        }
         let listener = DesiredListener {
             description: self.owner.listener_description(number),
             group,
-            create: ListenerSettings {
-                scheduler: Some(self.requested.scheduler.clone().unwrap_or_else(|| DEFAULT_SCHEDULER.to_owned())),
-                bandwidth: Some(UNLIMITED),
-            },
-            keep: ListenerSettings { scheduler: self.requested.scheduler.clone(), bandwidth: None },
+            create,
+            keep,
+            forward,
+            domain_extensions: self.requested.domain_extensions.clone().filter(|_| protocol == Protocol::Https),
         };
         self.listeners.insert((number, protocol), listener);
         Ok(())
+    }
+}
+
+/// What a listener is created with unless asked otherwise, as the released controller chose it.
+fn defaults(protocol: Protocol) -> ListenerSettings {
+    let settings = ListenerSettings::default().with(Setting::Scheduler, DEFAULT_SCHEDULER);
+    match protocol {
+        Protocol::Tcp | Protocol::Udp => settings.with(Setting::Bandwidth, UNLIMITED),
+        Protocol::Http => settings.with(Setting::HealthCheck, "off").with(Setting::StickySession, "off"),
+        Protocol::Https => settings
+            .with(Setting::Bandwidth, UNLIMITED)
+            .with(Setting::HealthCheck, "off")
+            .with(Setting::StickySession, "off"),
     }
 }

@@ -10,6 +10,7 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
+use super::annotations::Requested;
 use crate::{
     cloud::{Member, MemberKind},
     kubernetes::provider_id::{self, ProviderId},
@@ -43,9 +44,14 @@ pub fn is_local(service: &Service) -> bool {
 
 /// The instances behind `service`: with the traffic policy Cluster every node that takes
 /// traffic, with Local those that have one of its pods, weighted by how many.
-pub fn backends(service: &Service, nodes: &[Arc<Node>], slices: &[Arc<EndpointSlice>]) -> Backends {
+pub fn backends(
+    service: &Service,
+    requested: &Requested,
+    nodes: &[Arc<Node>],
+    slices: &[Arc<EndpointSlice>],
+) -> Backends {
     let mut backends = Backends { instances: BTreeMap::new(), left_out: Vec::new() };
-    let candidates = candidates(nodes);
+    let candidates = candidates(nodes, requested);
     if is_local(service) {
         let pods = endpoints_by_node(slices);
         for node in candidates {
@@ -55,7 +61,7 @@ pub fn backends(service: &Service, nodes: &[Arc<Node>], slices: &[Arc<EndpointSl
         }
     } else {
         for node in candidates {
-            backends.add(node, DEFAULT_WEIGHT);
+            backends.add(node, requested.default_weight.unwrap_or(DEFAULT_WEIGHT));
         }
     }
     backends
@@ -79,8 +85,9 @@ pub fn members(backends: &Backends, port: u16, description: &str) -> Vec<Member>
 
 /// Nodes that may take traffic. Nodes that are not ready are left out as long as another one is
 /// ready: when all turn unready together, it is more likely that their reports got lost.
-fn candidates(nodes: &[Arc<Node>]) -> Vec<&Node> {
-    let eligible: Vec<&Node> = nodes.iter().map(AsRef::as_ref).filter(|node| is_eligible(node)).collect();
+fn candidates<'a>(nodes: &'a [Arc<Node>], requested: &Requested) -> Vec<&'a Node> {
+    let chosen = |node: &&Node| is_eligible(node) && is_asked_for(node, requested);
+    let eligible: Vec<&Node> = nodes.iter().map(AsRef::as_ref).filter(chosen).collect();
     let ready: Vec<&Node> = eligible.iter().copied().filter(|node| is_ready(node)).collect();
     if ready.is_empty() { eligible } else { ready }
 }
@@ -98,14 +105,29 @@ fn is_eligible(node: &Node) -> bool {
         && node.metadata.deletion_timestamp.is_none()
 }
 
+/// Whether the annotations of a Service let the node be a member.
+fn is_asked_for(node: &Node, requested: &Requested) -> bool {
+    let labels = node.metadata.labels.as_ref();
+    let cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
+    requested.node_labels.iter().all(|(key, value)| labels.and_then(|all| all.get(key)) == Some(value))
+        && !(requested.leaves_out_cordoned && cordoned)
+}
+
 fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
 }
 
-/// Everything of a node that decides whether and how it is a member, for comparing two versions.
-pub fn relevant(node: &Node) -> (bool, bool, Option<&str>) {
-    (is_eligible(node), is_ready(node), node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()))
+/// Whether two versions of a node may differ as members of any Service.
+pub fn differ(old: &Node, new: &Node) -> bool {
+    let spec = |node: &Node| {
+        let spec = node.spec.clone().unwrap_or_default();
+        (spec.provider_id, spec.unschedulable.unwrap_or(false))
+    };
+    is_eligible(old) != is_eligible(new)
+        || is_ready(old) != is_ready(new)
+        || spec(old) != spec(new)
+        || old.metadata.labels != new.metadata.labels
 }
 
 /// How many endpoints of the slices each node has: the ready ones, or if no endpoint at all is

@@ -4,8 +4,8 @@
 //! without reading anything.
 
 use crate::cloud::{
-    Action, Effect, GroupsView, Listener, ListenerSettings, ListenerStatus, LoadBalancerState, Member, ServerGroup,
-    ServerGroupId, action::ListenerChange,
+    Action, DomainExtension, Effect, GroupsView, Listener, ListenerStatus, LoadBalancerState, Member, Protocol,
+    ServerGroup, ServerGroupId, action::ListenerChange,
 };
 
 /// The state after `action` had this `effect` on it; `None` if there is no load balancer then.
@@ -67,6 +67,18 @@ pub fn after(state: Option<LoadBalancerState>, action: &Action, effect: &Effect)
         Action::DeleteListener { port, protocol, .. } => {
             state.listeners.retain(|l| (l.port, l.protocol) != (*port, *protocol));
         }
+        Action::CreateDomainExtension { port, domain, certificate, .. } => {
+            if let Effect::DomainExtensionCreated(id) = effect {
+                let (id, domain, certificate) = (id.clone(), domain.clone(), certificate.clone());
+                for_listener(&mut state, *port, |all| all.push(DomainExtension { id, domain, certificate }));
+            }
+        }
+        Action::SetDomainExtension { port, id, certificate, .. } => for_listener(&mut state, *port, |all| {
+            all.iter_mut().filter(|there| there.id == *id).for_each(|there| there.certificate.clone_from(certificate));
+        }),
+        Action::DeleteDomainExtension { port, id, .. } => {
+            for_listener(&mut state, *port, |all| all.retain(|there| there.id != *id));
+        }
     }
     Some(state)
 }
@@ -90,7 +102,12 @@ fn update_listener(state: &mut LoadBalancerState, change: &ListenerChange) {
     if let Some(new) = &change.group {
         *group = Some(new.clone());
     }
-    let ListenerSettings { scheduler, bandwidth } = &change.settings;
-    settings.scheduler = scheduler.clone().or_else(|| settings.scheduler.take());
-    settings.bandwidth = bandwidth.or(settings.bandwidth);
+    settings.overlay(&change.settings);
+}
+
+fn for_listener(state: &mut LoadBalancerState, at: u16, change: impl FnOnce(&mut Vec<DomainExtension>)) {
+    let https = |listener: &&mut Listener| (listener.port, listener.protocol) == (at, Protocol::Https);
+    if let Some(extensions) = state.listeners.iter_mut().find(https).and_then(|l| l.domain_extensions.as_mut()) {
+        change(extensions);
+    }
 }

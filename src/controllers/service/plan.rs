@@ -9,6 +9,8 @@
 //! ones go, then its listener; and only when all of that was planned without failures, what is
 //! no longer wanted.
 
+mod listeners;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -19,9 +21,8 @@ use super::{
     ownership::{self, Owner},
 };
 use crate::cloud::{
-    Action, AddressType, GroupsView, Listener, ListenerSettings, ListenerStatus, LoadBalancer, LoadBalancerId,
-    LoadBalancerState, Member, Protocol, ServerGroup, ServerGroupId,
-    action::{ListenerChange, MEMBERS_PER_CALL},
+    Action, AddressType, GroupsView, Listener, LoadBalancer, LoadBalancerId, LoadBalancerState, Member, Protocol,
+    ServerGroup, ServerGroupId, Setting, action::MEMBERS_PER_CALL,
 };
 
 /// An action and what it is for.
@@ -53,6 +54,8 @@ pub struct Plan {
     pub conflicts: Vec<String>,
     /// Groups have to be looked up in full before the plan can go on.
     pub needs_groups: bool,
+    /// HTTPS ports whose domain extensions have to be looked up before the plan can go on.
+    pub needs_domain_extensions: Vec<u16>,
 }
 
 /// Plans towards `desired` on a load balancer in the state `observed`; `None` if there is none.
@@ -159,6 +162,26 @@ impl Planner<'_> {
         if !tags.is_empty() {
             self.push(Scope::Attribute("tags"), Action::Tag { load_balancer: id(), tags });
         }
+        self.fixed(desired, there);
+        self.charge(desired, there);
+        if let Some(status) = asked.modification_protection.clone()
+            && there.modification_protection.as_ref() != Some(&status)
+        {
+            let reason = if status == "NonProtection" { "" } else { ownership::PROTECTION_REASON };
+            let action = Action::SetModificationProtection { load_balancer: id(), status, reason: reason.to_owned() };
+            self.push(Scope::Attribute("modification protection"), action);
+        }
+        if let Some(on) = asked.delete_protection.filter(|on| Some(*on) != there.delete_protection) {
+            self.push(Scope::Attribute("delete protection"), Action::SetDeleteProtection { load_balancer: id(), on });
+        }
+        if let Some(name) = asked.name.clone().filter(|name| *name != there.name) {
+            self.push(Scope::Attribute("name"), Action::SetName { load_balancer: id(), name });
+        }
+    }
+
+    /// What the API cannot change.
+    fn fixed(&mut self, desired: &Desired, there: &LoadBalancer) {
+        let asked = &desired.requested;
         let address_type = asked.address_type.unwrap_or(AddressType::Internet);
         if (asked.id.is_none() || asked.address_type.is_some()) && address_type != there.address_type {
             self.plan.conflicts.push(format!(
@@ -168,12 +191,22 @@ impl Planner<'_> {
                 address_type.as_str(),
             ));
         }
-        self.charge(desired, there);
-        if let Some(on) = asked.delete_protection.filter(|on| Some(*on) != there.delete_protection) {
-            self.push(Scope::Attribute("delete protection"), Action::SetDeleteProtection { load_balancer: id(), on });
-        }
-        if let Some(name) = asked.name.clone().filter(|name| *name != there.name) {
-            self.push(Scope::Attribute("name"), Action::SetName { load_balancer: id(), name });
+        let there_is = Some(there.address.clone());
+        for (what, asked, there_is) in [
+            ("AddressIPVersion", &asked.ip_version, &there.ip_version),
+            ("master zone id", &asked.master_zone, &there.master_zone),
+            ("slave zone id", &asked.slave_zone, &there.slave_zone),
+            ("ResourceGroupId", &asked.resource_group, &there.resource_group),
+            ("address", &asked.address, &there_is),
+        ] {
+            if let (Some(asked), Some(there_is)) = (asked, there_is)
+                && asked != there_is
+            {
+                self.plan.conflicts.push(format!(
+                    "can not change LoadBalancer {what} once created: {} has {there_is}, the Service asks for {asked}",
+                    there.id
+                ));
+            }
         }
     }
 
@@ -212,7 +245,7 @@ impl Planner<'_> {
         for (name, wanted) in &desired.groups {
             let load_balancer = || state.load_balancer.id.clone();
             match find_group(state, name) {
-                Some(group) => self.members(&desired.owner, &load_balancer(), group, wanted),
+                Some(group) => self.members(desired, &load_balancer(), group, wanted),
                 // Names of groups are not unique: without having seen all, a second one might be made.
                 None if state.groups_view == GroupsView::Referenced => self.plan.needs_groups = true,
                 None => {
@@ -227,8 +260,11 @@ impl Planner<'_> {
 
     /// Members that are wanted come before those that are not go, so that a group with members
     /// is never empty in between.
-    fn members(&mut self, owner: &Owner, id: &LoadBalancerId, group: &ServerGroup, wanted: &[Member]) {
-        let change = MemberChange::between(&group.members, wanted, owner);
+    fn members(&mut self, desired: &Desired, id: &LoadBalancerId, group: &ServerGroup, wanted: &[Member]) {
+        let mut change = MemberChange::between(&group.members, wanted, &desired.owner);
+        if desired.requested.ignores_weights {
+            change.update.clear();
+        }
         let mut push = |members: &[Member], action: MakeAction| {
             for batch in members.chunks(MEMBERS_PER_CALL) {
                 self.push(Scope::Group(group.name.clone()), action(id.clone(), group.id.clone(), batch.to_vec()));
@@ -239,59 +275,12 @@ impl Planner<'_> {
         push(&change.remove, |load_balancer, group, members| Action::RemoveMembers { load_balancer, group, members });
     }
 
-    fn listeners(&mut self, desired: &Desired, state: &LoadBalancerState) {
-        let id = &state.load_balancer.id;
-        for ((port, protocol), wanted) in &desired.listeners {
-            // Its group comes first; the listener follows in the next plan.
-            let Some(group) = find_group(state, &wanted.group) else { continue };
-            let scope = Scope::Listener(*port, *protocol);
-            let there = state.listeners.iter().find(|l| (l.port, l.protocol) == (*port, *protocol));
-            let Some(there) = there else {
-                if self.failed.contains(&Scope::Group(wanted.group.clone())) {
-                    continue;
-                }
-                self.push(
-                    scope,
-                    Action::CreateListener(ListenerChange {
-                        load_balancer: id.clone(),
-                        port: *port,
-                        protocol: *protocol,
-                        description: Some(wanted.description.clone()),
-                        group: Some(group.id.clone()),
-                        settings: wanted.create.clone(),
-                    }),
-                );
-                continue;
-            };
-            if let Some(conflict) = taken(desired, state, there) {
-                self.plan.conflicts.push(conflict);
-                continue;
-            }
-            let settings = difference(&wanted.keep, &there.settings);
-            let description = Some(wanted.description.clone()).filter(|text| *text != there.description);
-            let group = Some(group.id.clone()).filter(|group| there.group.as_ref() != Some(group));
-            if settings != ListenerSettings::default() || description.is_some() || group.is_some() {
-                let change = ListenerChange {
-                    load_balancer: id.clone(),
-                    port: *port,
-                    protocol: *protocol,
-                    description,
-                    group,
-                    settings,
-                };
-                self.push(scope.clone(), Action::UpdateListener(change));
-            }
-            if there.status == ListenerStatus::Stopped {
-                let (load_balancer, port, protocol) = (id.clone(), *port, *protocol);
-                self.push(scope, Action::StartListener { load_balancer, port, protocol });
-            }
-        }
-    }
-
     /// What is ours and no longer wanted, once everything wanted is in place.
     fn cleanup(&mut self, desired: &Desired, state: &LoadBalancerState) {
         let missing = |scope: &Scope| !matches!(scope, Scope::Attribute(_));
-        if !self.plan.steps.is_empty() || self.plan.needs_groups || self.failed.iter().any(missing) {
+        let plan = &self.plan;
+        let needs = plan.needs_groups || !plan.needs_domain_extensions.is_empty();
+        if !plan.steps.is_empty() || needs || self.failed.iter().any(missing) {
             return;
         }
         let keeps_listeners = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
@@ -312,8 +301,10 @@ impl Planner<'_> {
         wanted_groups: &BTreeSet<String>,
     ) {
         let id = || state.load_balancer.id.clone();
-        let (going, staying): (Vec<&Listener>, Vec<&Listener>) =
+        let (mut going, staying): (Vec<&Listener>, Vec<&Listener>) =
             state.listeners.iter().partition(|listener| owner.owns_listener(&listener.description) && !keep(listener));
+        // What sends on goes before what it sends on to.
+        going.sort_by_key(|listener| listener.settings.get(Setting::ForwardPort).is_none());
         for Listener { port, protocol, .. } in going {
             let action = Action::DeleteListener { load_balancer: id(), port: *port, protocol: *protocol };
             self.push(Scope::Cleanup, action);
@@ -346,33 +337,6 @@ fn find_group<'a>(state: &'a LoadBalancerState, name: &str) -> Option<&'a Server
     let used = |group: &ServerGroup| state.listeners.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
     let mut named = state.groups.iter().filter(|group| group.name == name);
     named.clone().find(|group| used(group)).or_else(|| named.next())
-}
-
-/// Why the listener may not be changed for this Service, if so.
-fn taken(desired: &Desired, state: &LoadBalancerState, listener: &Listener) -> Option<String> {
-    let owner = &desired.owner;
-    let uses_our_group =
-        state.groups.iter().any(|group| listener.group.as_ref() == Some(&group.id) && owner.owns_group(&group.name));
-    if owner.owns_listener(&listener.description) || uses_our_group {
-        return None;
-    }
-    let place = format!("listener {}/{} of {}", listener.port, listener.protocol, state.load_balancer.id);
-    match ownership::listener_owner(&listener.description) {
-        Some(other) => Some(format!("{place} belongs to the Service {other}; use another port or load balancer")),
-        None if desired.requested.force_override_listeners && desired.requested.id.is_some() => None,
-        None => Some(format!(
-            "{place} was not made for this Service (its description is {:?}); delete it or use another port",
-            listener.description
-        )),
-    }
-}
-
-/// What is wanted and differs; nothing where nothing is wanted.
-fn difference(wanted: &ListenerSettings, there: &ListenerSettings) -> ListenerSettings {
-    ListenerSettings {
-        scheduler: wanted.scheduler.clone().filter(|_| wanted.scheduler != there.scheduler),
-        bandwidth: wanted.bandwidth.filter(|_| wanted.bandwidth != there.bandwidth),
-    }
 }
 
 /// What to do about the members of one group.

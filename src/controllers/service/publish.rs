@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::ownership::{FINALIZER, HASH_LABEL, ID_LABEL};
-use crate::{cloud::LoadBalancer, kubernetes::patch};
+use crate::{cloud::LoadBalancerId, kubernetes::patch};
 
 /// Puts our finalizer on the Service, before anything is made for it.
 pub async fn add_finalizer(client: &Client, service: &Service) -> Result<(), patch::Error> {
@@ -26,10 +26,11 @@ pub async fn remove_finalizer(client: &Client, service: &Service) -> Result<(), 
 pub async fn show(
     client: &Client,
     service: &Service,
-    load_balancer: &LoadBalancer,
+    id: &LoadBalancerId,
+    ingress: &[LoadBalancerIngress],
     hash: Option<&str>,
 ) -> Result<bool, patch::Error> {
-    let Some(change) = showing(service, load_balancer, hash) else { return Ok(false) };
+    let Some(change) = showing(service, id, ingress, hash) else { return Ok(false) };
     patch::merge_status(&api(client, service), name(service), change).await?;
     Ok(true)
 }
@@ -58,25 +59,49 @@ pub fn shown_address(service: &Service) -> Option<&str> {
     ingress(service).first().and_then(|ingress| ingress.ip.as_deref())
 }
 
-fn showing(service: &Service, load_balancer: &LoadBalancer, hash: Option<&str>) -> Option<Value> {
+/// A name in place of an address.
+pub fn host_name(name: &str) -> LoadBalancerIngress {
+    LoadBalancerIngress { hostname: Some(name.to_owned()), ..LoadBalancerIngress::default() }
+}
+
+/// An address. Behind the proxy protocol, pods must not take a short cut around the load
+/// balancer: they would miss the header (`ipMode: Proxy`).
+pub fn address(address: &str, uses_proxy: bool) -> LoadBalancerIngress {
+    let ip_mode = uses_proxy.then(|| "Proxy".to_owned());
+    LoadBalancerIngress { ip: Some(address.to_owned()), ip_mode, ..LoadBalancerIngress::default() }
+}
+
+fn showing(
+    service: &Service,
+    id: &LoadBalancerId,
+    wanted: &[LoadBalancerIngress],
+    hash: Option<&str>,
+) -> Option<Value> {
     let labels = service.metadata.labels.as_ref();
     let labels: BTreeMap<&str, &str> = hash
         .map(|hash| (HASH_LABEL, hash))
         .into_iter()
-        .chain([(ID_LABEL, load_balancer.id.as_str())])
+        .chain([(ID_LABEL, id.as_str())])
         .filter(|(key, value)| labels.and_then(|all| all.get(*key)).map(String::as_str) != Some(*value))
         .collect();
-    let ingress = ingress(service);
-    let is_shown = matches!(ingress, [only] if only.ip.as_deref() == Some(&*load_balancer.address)
-        && only.hostname.as_deref().is_none_or(str::is_empty));
     let mut change = json!({});
     if !labels.is_empty() {
         change["metadata"] = json!({ "labels": labels });
     }
-    if !is_shown {
-        change["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": load_balancer.address }] } });
+    if !is_same(ingress(service), wanted) {
+        change["status"] = json!({ "loadBalancer": { "ingress": wanted } });
     }
     change.as_object().is_some_and(|change| !change.is_empty()).then_some(change)
+}
+
+/// The API server fills in `ipMode: VIP` where none is given.
+fn is_same(there: &[LoadBalancerIngress], wanted: &[LoadBalancerIngress]) -> bool {
+    fn seen(ingress: &LoadBalancerIngress) -> (Option<&str>, Option<&str>, bool) {
+        let ip = ingress.ip.as_deref().filter(|text| !text.is_empty());
+        let name = ingress.hostname.as_deref().filter(|text| !text.is_empty());
+        (ip, name, ingress.ip_mode.as_deref() == Some("Proxy"))
+    }
+    there.iter().map(seen).eq(wanted.iter().map(seen))
 }
 
 fn hiding(service: &Service) -> Option<Value> {
@@ -99,26 +124,11 @@ fn hiding(service: &Service) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cloud::{AddressType, Effect};
-
-    fn load_balancer() -> LoadBalancer {
-        let options = super::super::Options::for_test();
-        let service = Service::default();
-        let requested =
-            super::super::annotations::Requested { address_type: Some(AddressType::Intranet), ..Default::default() };
-        let backends = super::super::members::backends(&service, &[], &[]);
-        let desired = super::super::desired::desired(&service, requested, &backends, &options);
-        let created = desired.create.created("lb-1".into(), "10.0.0.9");
-        let Effect::LoadBalancerCreated(created) = Effect::LoadBalancerCreated(Box::new(created)) else {
-            unreachable!()
-        };
-        *created
-    }
 
     #[test]
     fn what_is_shown_is_not_written_again() {
         let mut service = Service::default();
-        let change = showing(&service, &load_balancer(), Some("abc")).unwrap();
+        let change = showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc")).unwrap();
         assert_eq!(
             change,
             json!({
@@ -129,9 +139,9 @@ mod tests {
         let mut object = serde_json::to_value(&service).unwrap();
         json_patch::merge(&mut object, &change);
         service = serde_json::from_value(object).unwrap();
-        assert_eq!(showing(&service, &load_balancer(), Some("abc")), None);
+        assert_eq!(showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc")), None);
         assert_eq!(
-            showing(&service, &load_balancer(), Some("abd")),
+            showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abd")),
             Some(json!({ "metadata": { "labels": { HASH_LABEL: "abd" } } }))
         );
         let mut object = serde_json::to_value(&service).unwrap();

@@ -2,13 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
+use k8s_openapi::api::{
+    core::v1::{LoadBalancerIngress, ObjectReference, Service},
+    discovery::v1::EndpointSlice,
+};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::{
     Controller, Key,
-    annotations::{self, Annotations, Mistakes},
+    annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
     class::{self, Wants},
     desired::{self, Desired},
@@ -18,7 +21,9 @@ use super::{
     plan, publish,
 };
 use crate::{
-    cloud::{AddressType, Class, Error, LoadBalancer, LoadBalancerId, LoadBalancerState, action::CreateLoadBalancer},
+    cloud::{
+        AddressType, Class, Error, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting, action::CreateLoadBalancer,
+    },
     kubernetes::{events::reference_of, patch},
 };
 
@@ -101,7 +106,7 @@ impl Controller {
         if self.records.take_audit(key) {
             requested.id.as_ref().map_or_else(|| self.known.doubt_made_for(&owner), |id| self.known.doubt(id));
         }
-        let backends = self.compute_backends(key, service);
+        let backends = self.compute_backends(key, service, &requested);
         for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
             self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
         }
@@ -120,9 +125,11 @@ impl Controller {
         } else {
             self.records.lost_all_members(key, false);
         }
+        let shows = desired.requested.shows.clone();
+        let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         desired.create.token = token(&desired, self.known.deletions(&owner));
         let problems = desired.problems.clone();
-        let mut pass = Pass::new(&*self.cloud, &self.known, state);
+        let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
         if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
             self.known.doubt_absence(&owner);
@@ -134,9 +141,11 @@ impl Controller {
         if let (Some(state), false) = (&pass.state, self.options.dry_run) {
             let complete = pass.failures.is_empty() && others.is_empty();
             let hash = complete.then(|| hash::of(service));
-            let shown = publish::show(&self.client, service, &state.load_balancer, hash.as_deref()).await;
+            let ingress = self.ingress(&object, &state.load_balancer, &shows, uses_proxy).await;
+            let id = &state.load_balancer.id;
+            let published = publish::show(&self.client, service, id, &ingress, hash.as_deref()).await;
             shown_is_new =
-                shown.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
+                published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
         }
         if !pass.failures.is_empty() || !others.is_empty() {
             return Err(Failure::Cloud { errors: pass.failures, others });
@@ -148,10 +157,36 @@ impl Controller {
         Ok(())
     }
 
+    /// What the status shows.
+    async fn ingress(
+        &self,
+        object: &ObjectReference,
+        load_balancer: &LoadBalancer,
+        shows: &Shows,
+        uses_proxy: bool,
+    ) -> Vec<LoadBalancerIngress> {
+        let addresses = match shows {
+            Shows::HostName(name) => return vec![publish::host_name(name)],
+            Shows::Address => Vec::new(),
+            Shows::ElasticAddresses => self.cloud.elastic_addresses(&load_balancer.id).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot look up the elastic addresses of a load balancer");
+                Vec::new()
+            }),
+        };
+        if addresses.is_empty() {
+            if *shows == Shows::ElasticAddresses {
+                let message = "get eip error, set external ip to slb ip";
+                self.recorder.warning(object, "FailedSetEIPAddress", message);
+            }
+            return vec![publish::address(&load_balancer.address, uses_proxy)];
+        }
+        addresses.iter().map(|address| publish::address(address, uses_proxy)).collect()
+    }
+
     /// The members for a Service, from the cache.
-    pub(super) fn compute_backends(&self, key: &Key, service: &Service) -> Backends {
+    pub(super) fn compute_backends(&self, key: &Key, service: &Service, requested: &Requested) -> Backends {
         let slices = if members::is_local(service) { self.slices(key) } else { Vec::new() };
-        members::backends(service, &self.cache.nodes.list(), &slices)
+        members::backends(service, requested, &self.cache.nodes.list(), &slices)
     }
 
     fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
@@ -172,7 +207,7 @@ impl Controller {
             let state = state.ok_or_else(|| {
                 Failure::Unfulfillable(format!("load balancer {id} of the annotation id does not exist in this region"))
             })?;
-            check_reuse(service, &state)?;
+            check_reuse(service, &desired.requested, &state)?;
             return Ok(Some(state));
         }
         let shown = publish::shown_address(service);
@@ -231,7 +266,7 @@ impl Controller {
         if state.groups_view == crate::cloud::GroupsView::Referenced {
             state.groups = self.cloud.server_groups(id).await?;
         }
-        let mut pass = Pass::new(&*self.cloud, &self.known, Some(state));
+        let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), Some(state));
         pass.dismantle(|state| plan::detach(owner, state)).await;
         finished(pass)
     }
@@ -249,7 +284,7 @@ impl Controller {
         let id = load_balancer.id.clone();
         // What hangs on it goes with it, and need not be read.
         self.known.doubt(&id);
-        let mut pass = Pass::on_the_outside(&*self.cloud, &self.known, load_balancer);
+        let mut pass = Pass::on_the_outside(&*self.cloud, &self.known, self.clock.now(), load_balancer);
         if preserve {
             pass.dismantle(|state| plan::release(owner, &state.load_balancer)).await;
             if pass.failures.is_empty() {
@@ -294,7 +329,7 @@ impl Controller {
 }
 
 /// Whether a Service may use a load balancer of the user's.
-fn check_reuse(service: &Service, state: &LoadBalancerState) -> Result<(), Failure> {
+fn check_reuse(service: &Service, requested: &Requested, state: &LoadBalancerState) -> Result<(), Failure> {
     let load_balancer = &state.load_balancer;
     let id = &load_balancer.id;
     if let Some(tag) = [OWNER_TAG, CLUSTER_TAG].into_iter().find(|tag| load_balancer.tags.contains_key(*tag)) {
@@ -303,10 +338,13 @@ fn check_reuse(service: &Service, state: &LoadBalancerState) -> Result<(), Failu
         )));
     }
     match publish::shown_address(service) {
-        Some(shown) if shown != load_balancer.address => Err(Failure::Unfulfillable(format!(
-            "service has been associated with ip [{shown}], cannot be bound to ip [{}]",
-            load_balancer.address
-        ))),
+        // Another address may be shown on purpose.
+        Some(shown) if shown != load_balancer.address && requested.shows != Shows::ElasticAddresses => {
+            Err(Failure::Unfulfillable(format!(
+                "service has been associated with ip [{shown}], cannot be bound to ip [{}]",
+                load_balancer.address
+            )))
+        }
         _ => Ok(()),
     }
 }

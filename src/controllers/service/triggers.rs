@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Controller, Key,
+    annotations::Annotations,
     class::{self, Wants},
     members,
 };
@@ -112,7 +113,9 @@ impl Controller {
                     continue;
                 }
                 let key = Key::of(&service);
-                if self.records.backends_changed(&key, &self.compute_backends(&key, &service)) {
+                // A Service that asks for what cannot be is told so when it changes, not when others do.
+                let Ok(requested) = Annotations::of(&service).parse() else { continue };
+                if self.records.backends_changed(&key, &self.compute_backends(&key, &service, &requested)) {
                     self.queue.add(key, Priority::Fresh);
                 }
             }
@@ -123,7 +126,7 @@ impl Controller {
 /// Whether a change of a node can make a difference to any Service.
 fn node_matters(change: &Change<'_, Node>) -> bool {
     match (change.old, change.new) {
-        (Some(old), Some(new)) => members::relevant(old) != members::relevant(new),
+        (Some(old), Some(new)) => members::differ(old, new),
         _ => true,
     }
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::{
     alibaba::rpc::testing::Script,
     cloud::{
-        Action, AddressType, Class, Effect, ListenerSettings, LoadBalancers, Member, MemberKind, Protocol,
+        Action, AddressType, Class, Effect, ListenerSettings, LoadBalancers, Member, MemberKind, Protocol, Setting,
         action::{CreateLoadBalancer, ListenerChange},
     },
 };
@@ -37,6 +37,10 @@ fn create() -> CreateLoadBalancer {
         modification_protection: "ConsoleProtection".to_owned(),
         modification_protection_reason: "managed.by.ack".to_owned(),
         resource_group: Some("rg-1".to_owned()),
+        master_zone: None,
+        slave_zone: None,
+        ip_version: None,
+        address: None,
         tags: [
             ("kubernetes.do.not.delete".to_owned(), "a1".to_owned()),
             ("ack.aliyun.com".to_owned(), "c1".to_owned()),
@@ -260,24 +264,36 @@ async fn groups_and_members() {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one table")]
 #[tokio::test(start_paused = true)]
 async fn listeners() {
     for (action, lines) in [
         (
-            Action::CreateListener(change(Protocol::Tcp)),
+            Action::CreateListener(ListenerChange {
+                settings: ListenerSettings::default()
+                    .with(Setting::Scheduler, "rr")
+                    .with(Setting::Bandwidth, "-1")
+                    .with(Setting::HealthCheck, "on")
+                    .with(Setting::HealthCheckInterval, "5")
+                    // Not a setting of TCP.
+                    .with(Setting::IdleTimeout, "5"),
+                ..change(Protocol::Tcp)
+            }),
             vec![
                 "Action=CreateLoadBalancerTCPListener",
                 "Bandwidth=-1",
                 "Description=k8s/80/web/default/c1",
+                "HealthCheckSwitch=on",
                 "ListenerPort=80",
                 "LoadBalancerId=lb-1",
                 "Scheduler=rr",
                 "VServerGroupId=rsp-1",
+                "healthCheckInterval=5",
             ],
         ),
         (
             Action::CreateListener(ListenerChange {
-                settings: ListenerSettings { scheduler: Some("wrr".to_owned()), bandwidth: Some(5) },
+                settings: ListenerSettings::default().with(Setting::Scheduler, "wrr").with(Setting::Bandwidth, "5"),
                 description: None,
                 ..change(Protocol::Udp)
             }),
@@ -303,17 +319,51 @@ async fn listeners() {
         ),
         (
             Action::UpdateListener(ListenerChange {
-                settings: ListenerSettings { scheduler: Some("wlc".to_owned()), bandwidth: None },
+                settings: ListenerSettings::default()
+                    .with(Setting::Scheduler, "wlc")
+                    .with(Setting::HealthCheckInterval, "5"),
                 description: None,
                 group: None,
                 ..change(Protocol::Udp)
             }),
             vec![
                 "Action=SetLoadBalancerUDPListenerAttribute",
+                "HealthCheckInterval=5",
                 "ListenerPort=80",
                 "LoadBalancerId=lb-1",
                 "Scheduler=wlc",
             ],
+        ),
+        (
+            Action::CreateListener(ListenerChange {
+                settings: ListenerSettings::default()
+                    .with(Setting::HealthCheck, "off")
+                    .with(Setting::ForwardPort, "443"),
+                description: None,
+                group: None,
+                ..change(Protocol::Http)
+            }),
+            vec![
+                "Action=CreateLoadBalancerHTTPListener",
+                "ForwardPort=443",
+                "HealthCheck=off",
+                "ListenerForward=on",
+                "ListenerPort=80",
+                "LoadBalancerId=lb-1",
+            ],
+        ),
+        (
+            Action::DeleteDomainExtension { load_balancer: "lb-1".into(), port: 443, id: "de-1".into() },
+            vec!["Action=DeleteDomainExtension", "DomainExtensionId=de-1"],
+        ),
+        (
+            Action::SetDomainExtension {
+                load_balancer: "lb-1".into(),
+                port: 443,
+                id: "de-1".into(),
+                certificate: "cert-2".into(),
+            },
+            vec!["Action=SetDomainExtensionAttribute", "DomainExtensionId=de-1", "ServerCertificateId=cert-2"],
         ),
         (
             Action::StartListener { load_balancer: "lb-1".into(), port: 80, protocol: Protocol::Tcp },

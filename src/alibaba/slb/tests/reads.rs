@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::{
     alibaba::rpc::testing::Script,
-    cloud::{AddressType, Class, GroupsView, ListenerStatus, LoadBalancers, Member, MemberKind, Protocol},
+    cloud::{AddressType, Class, GroupsView, ListenerStatus, LoadBalancers, Member, MemberKind, Protocol, Setting},
 };
 
 const KEY: &str = "kubernetes.do.not.delete";
@@ -111,7 +111,10 @@ async fn an_inventory_of_a_few_names_them_and_reads_each_group_once() {
     assert_eq!(one.listeners.iter().map(|l| l.port).collect::<Vec<_>>(), [80, 443]);
     let first = &one.listeners[0];
     assert_eq!((first.protocol, first.status), (Protocol::Tcp, ListenerStatus::Running));
-    assert_eq!((first.settings.scheduler.as_deref(), first.settings.bandwidth), (Some("rr"), Some(-1)));
+    assert_eq!(
+        (first.settings.get(Setting::Scheduler), first.settings.get(Setting::Bandwidth)),
+        (Some("rr"), Some("-1"))
+    );
     assert_eq!(one.groups.len(), 1);
     assert_eq!(
         one.groups[0].members,

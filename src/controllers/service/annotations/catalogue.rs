@@ -1,108 +1,432 @@
-//! Every annotation there is under our prefixes, and which of them this version acts on.
+//! Every annotation there is under our prefixes: what its value may be and what it sets.
+//!
+//! The parser and the page `docs/annotations.md` both read this table and nothing else.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
 
 use super::{LEGACY_PREFIX, PREFIX};
+use crate::cloud::Setting;
 
-/// Acted on.
-const HANDLED: &[&str] = &[
-    "address-type",
-    "bandwidth",
-    "charge-type",
-    "delete-protection",
-    "force-override-listeners",
-    "id",
-    "instance-charge-type",
-    "name",
-    "preserve-lb-on-delete",
-    "scheduler",
-    "spec",
-    "vswitch-id",
+/// One annotation.
+pub(super) struct Annotation {
+    /// What follows the prefix.
+    pub(super) suffix: &'static str,
+    pub(super) value: Value,
+    pub(super) sets: Sets,
+    /// What holds without it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page about annotations"))]
+    pub(super) default: &'static str,
+    /// What it does, and what a change of it does, where that is not "changed in place".
+    pub(super) about: &'static str,
+}
+
+/// What a value may be.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// One of these words in any letter case.
+    AnyCase(&'static [&'static str]),
+    /// A whole number in this range.
+    Number(i64, i64),
+    /// Text of at most so many characters.
+    Text(usize),
+    /// Anything that is not empty.
+    Present,
+    /// `key=value` pairs, joined by commas.
+    Pairs,
+    /// Pairs joined by colons, joined by commas; the text shows the form.
+    Colons(&'static str),
+    /// Words joined by commas.
+    List,
+}
+
+/// What an annotation sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::controllers::service) enum Sets {
+    /// A field of the load balancer or of how the Service is treated, see `Requested`.
+    Field,
+    /// A setting of the listeners whose protocol has it.
+    Listener(Setting),
+    /// A setting of TCP and UDP listeners only, where another annotation is for the others.
+    Layer4(Setting),
+    /// A setting of HTTP and HTTPS listeners only.
+    Layer7(Setting),
+    /// Nothing on a classic load balancer: it is for network load balancers.
+    Network,
+    /// Nothing in this version.
+    Nothing,
+}
+
+use Sets::{Layer4, Layer7, Listener};
+use Value::{AnyCase, Colons, List, Number, Pairs, Present, Text, Word};
+
+const ON_OFF: Value = Word(&["on", "off"]);
+
+const fn field(suffix: &'static str, value: Value, default: &'static str, about: &'static str) -> Annotation {
+    Annotation { suffix, value, sets: Sets::Field, default, about }
+}
+
+const fn listener(
+    suffix: &'static str,
+    value: Value,
+    sets: Sets,
+    default: &'static str,
+    about: &'static str,
+) -> Annotation {
+    Annotation { suffix, value, sets, default, about }
+}
+
+const fn network(suffix: &'static str) -> Annotation {
+    Annotation { suffix, value: Present, sets: Sets::Network, default: "", about: "" }
+}
+
+const fn nothing(suffix: &'static str, about: &'static str) -> Annotation {
+    Annotation { suffix, value: Present, sets: Sets::Nothing, default: "", about }
+}
+
+/// All of them.
+pub(super) const ALL: &[Annotation] = &[
+    // The load balancer.
+    field(
+        "address-type",
+        Word(&["internet", "intranet"]),
+        "`internet`",
+        "Where the address is reachable from. Fixed once created: a change is refused until it is taken back.",
+    ),
+    field(
+        "bandwidth",
+        Number(1, 5120),
+        "the cloud's",
+        "Peak bandwidth in Mbit/s. A change takes effect only together with `charge-type: paybybandwidth`.",
+    ),
+    field("charge-type", Word(&["paybytraffic", "paybybandwidth"]), "the cloud's", "How internet traffic is paid for."),
+    field("delete-protection", ON_OFF, "`on`", "Whether the load balancer can be deleted by hand."),
+    field(
+        "external-ip-type",
+        Word(&["eip"]),
+        "",
+        "Show the elastic addresses bound to the load balancer in the Service's status instead of its own.",
+    ),
+    field(
+        "force-override-listeners",
+        Word(&["true", "false"]),
+        "`false`",
+        "With `id`: create listeners on that load balancer, and take over those on the Service's ports unless another Service has them.",
+    ),
+    field("hostname", Text(253), "", "Show this name in the Service's status instead of the address."),
+    field("id", Text(64), "", "Use this load balancer of yours instead of making one. It is never deleted."),
+    field(
+        "instance-charge-type",
+        AnyCase(&["PayBySpec", "PayByCLCU"]),
+        "`PayByCLCU`",
+        "How the load balancer itself is paid for. The cloud allows a change from PayBySpec to PayByCLCU only.",
+    ),
+    field(
+        "ip",
+        Text(45),
+        "any free address",
+        "The private address, with `address-type: intranet`. Fixed once created.",
+    ),
+    field("ip-version", Word(&["ipv4", "ipv6"]), "`ipv4`", "Family of the address. Fixed once created."),
+    field("master-zoneid", Text(64), "the cloud's", "Primary zone. Fixed once created."),
+    field(
+        "modification-protection",
+        Word(&["ConsoleProtection", "NonProtection"]),
+        "`ConsoleProtection`",
+        "Whether the load balancer can be changed in the console.",
+    ),
+    field("name", Text(80), "`a` and the Service's UID", "Name of the load balancer."),
+    field(
+        "preserve-lb-on-delete",
+        Present,
+        "",
+        "Leave the load balancer behind, working and unprotected, when the Service is deleted.",
+    ),
+    field("resource-group-id", Text(64), "that of the cloud-config file", "Resource group. Fixed once created."),
+    field("slave-zoneid", Text(64), "the cloud's", "Secondary zone. Fixed once created."),
+    field("spec", Text(64), "`slb.s1.small` with PayBySpec", "Specification, with `instance-charge-type: PayBySpec`."),
+    field(
+        "vswitch-id",
+        Text(64),
+        "one of the configured",
+        "vSwitch of the address, with `address-type: intranet`. Fixed once created: a change has no effect.",
+    ),
+    // Listeners.
+    field(
+        "protocol-port",
+        Colons("https:443,http:80"),
+        "the port's own protocol",
+        "Protocol of the listener on a port: tcp, udp, http or https.",
+    ),
+    field(
+        "cert-id",
+        Text(128),
+        "",
+        "Server certificate of HTTPS listeners, which need one. Removing it keeps the certificate.",
+    ),
+    field(
+        "domain-extensions",
+        Colons("a.example.com:cert-1,b.example.com:cert-2"),
+        "",
+        "Certificates for further domains of HTTPS listeners. Empty removes them; absent leaves them alone.",
+    ),
+    field(
+        "forward-port",
+        Colons("80:443"),
+        "",
+        "Send all requests of an HTTP port on to an HTTPS port. A change makes the listener anew.",
+    ),
+    listener(
+        "acl-id",
+        List,
+        Listener(Setting::AclId),
+        "",
+        "Access control lists of the listeners, with `acl-status: on`.",
+    ),
+    listener(
+        "acl-status",
+        ON_OFF,
+        Listener(Setting::AclStatus),
+        "the cloud's: off",
+        "Whether access control lists apply.",
+    ),
+    listener(
+        "acl-type",
+        Word(&["white", "black"]),
+        Listener(Setting::AclType),
+        "",
+        "Whether the lists allow or refuse, with `acl-status: on`.",
+    ),
+    listener(
+        "connection-drain",
+        ON_OFF,
+        Listener(Setting::ConnectionDrain),
+        "the cloud's: off",
+        "Whether connections to a leaving member may end (TCP).",
+    ),
+    listener(
+        "connection-drain-timeout",
+        Number(10, 900),
+        Listener(Setting::ConnectionDrainTimeout),
+        "",
+        "Seconds for that, with `connection-drain: on`.",
+    ),
+    listener(
+        "cookie",
+        Text(200),
+        Listener(Setting::Cookie),
+        "",
+        "Name of the cookie, with `sticky-session-type: server`.",
+    ),
+    listener(
+        "cookie-timeout",
+        Number(1, 86400),
+        Listener(Setting::CookieTimeout),
+        "",
+        "Seconds, with `sticky-session-type: insert`.",
+    ),
+    listener(
+        "established-timeout",
+        Number(10, 900),
+        Listener(Setting::EstablishedTimeout),
+        "the cloud's: 900",
+        "Seconds until an idle connection is dropped (TCP).",
+    ),
+    listener(
+        "health-check-connect-port",
+        Number(-520, 65535),
+        Listener(Setting::HealthCheckConnectPort),
+        "the member's own port",
+        "Port that is checked; -520 is the member's own.",
+    ),
+    listener(
+        "health-check-connect-timeout",
+        Number(1, 300),
+        Layer4(Setting::HealthCheckConnectTimeout),
+        "the cloud's: 5",
+        "Seconds (TCP, UDP).",
+    ),
+    listener("health-check-domain", Text(80), Listener(Setting::HealthCheckDomain), "", "Host of HTTP checks."),
+    listener(
+        "health-check-flag",
+        ON_OFF,
+        Layer7(Setting::HealthCheck),
+        "`off`",
+        "Whether members are checked (HTTP, HTTPS).",
+    ),
+    listener(
+        "health-check-httpcode",
+        List,
+        Listener(Setting::HealthCheckHttpCode),
+        "the cloud's: http_2xx",
+        "Answers that are healthy: http_2xx, http_3xx, http_4xx, http_5xx.",
+    ),
+    listener(
+        "health-check-interval",
+        Number(1, 50),
+        Listener(Setting::HealthCheckInterval),
+        "the cloud's: 2",
+        "Seconds.",
+    ),
+    listener(
+        "health-check-method",
+        Word(&["head", "get"]),
+        Layer7(Setting::HealthCheckMethod),
+        "",
+        "Method of HTTP checks (HTTP, HTTPS).",
+    ),
+    listener(
+        "health-check-switch",
+        ON_OFF,
+        Layer4(Setting::HealthCheck),
+        "the cloud's: on",
+        "Whether members are checked (TCP, UDP).",
+    ),
+    listener(
+        "health-check-timeout",
+        Number(1, 300),
+        Layer7(Setting::HealthCheckTimeout),
+        "the cloud's: 5",
+        "Seconds (HTTP, HTTPS).",
+    ),
+    listener(
+        "health-check-type",
+        Word(&["tcp", "http"]),
+        Listener(Setting::HealthCheckType),
+        "the cloud's: tcp",
+        "How TCP listeners check.",
+    ),
+    listener("health-check-uri", Text(80), Listener(Setting::HealthCheckUri), "", "Path of HTTP checks."),
+    listener(
+        "healthy-threshold",
+        Number(2, 10),
+        Listener(Setting::HealthyThreshold),
+        "the cloud's: 3",
+        "Good checks until a member is healthy.",
+    ),
+    listener("http2-enabled", ON_OFF, Listener(Setting::Http2), "the cloud's: on", "HTTP/2 (HTTPS)."),
+    listener(
+        "idle-timeout",
+        Number(1, 60),
+        Listener(Setting::IdleTimeout),
+        "the cloud's: 15",
+        "Seconds (HTTP, HTTPS).",
+    ),
+    listener(
+        "persistence-timeout",
+        Number(0, 3600),
+        Listener(Setting::PersistenceTimeout),
+        "0, off",
+        "Seconds that a client stays with its member (TCP).",
+    ),
+    listener("proxy-protocol", ON_OFF, Listener(Setting::ProxyProtocol), "`off`", "Proxy protocol v2 (TCP, UDP)."),
+    listener(
+        "request-timeout",
+        Number(1, 180),
+        Listener(Setting::RequestTimeout),
+        "the cloud's: 60",
+        "Seconds (HTTP, HTTPS).",
+    ),
+    listener(
+        "scheduler",
+        Word(&["rr", "wrr", "wlc", "sch", "tch", "qch"]),
+        Listener(Setting::Scheduler),
+        "`rr`",
+        "How members are chosen.",
+    ),
+    listener(
+        "sticky-session",
+        ON_OFF,
+        Listener(Setting::StickySession),
+        "`off`",
+        "Whether a client stays with its member (HTTP, HTTPS).",
+    ),
+    listener(
+        "sticky-session-type",
+        Word(&["insert", "server"]),
+        Listener(Setting::StickySessionType),
+        "",
+        "Who sets the cookie.",
+    ),
+    listener(
+        "tls-cipher-policy",
+        Text(64),
+        Listener(Setting::TlsCipherPolicy),
+        "the cloud's",
+        "TLS versions and ciphers (HTTPS).",
+    ),
+    listener(
+        "unhealthy-threshold",
+        Number(2, 10),
+        Listener(Setting::UnhealthyThreshold),
+        "the cloud's: 3",
+        "Bad checks until a member is unhealthy.",
+    ),
+    listener(
+        "xforwardedfor-clientsrcport",
+        ON_OFF,
+        Listener(Setting::XForwardedForClientSrcPort),
+        "the cloud's: off",
+        "The client's port in a header (HTTP, HTTPS).",
+    ),
+    listener(
+        "xforwardedfor-proto",
+        ON_OFF,
+        Listener(Setting::XForwardedForProto),
+        "the cloud's: off",
+        "The protocol in a header (HTTP, HTTPS).",
+    ),
+    listener(
+        "xforwardedfor-slbport",
+        ON_OFF,
+        Listener(Setting::XForwardedForSlbPort),
+        "the cloud's: off",
+        "The listener's port in a header (HTTP, HTTPS).",
+    ),
+    // Members.
+    field("backend-label", Pairs, "all nodes", "Only nodes with all of these labels are members."),
+    field("default-weight", Number(0, 100), "100", "Weight of members with the traffic policy Cluster."),
+    field("ignore-weight-update", AnyCase(&["on", "off"]), "`off`", "Leave weights alone once a member is there."),
+    field("remove-unscheduled-backend", ON_OFF, "`off`", "Cordoned nodes are no members."),
+    // What this version does not do on a classic load balancer.
+    nothing("additional-resource-tags", ""),
+    nothing("backend-ip-version", ""),
+    nothing("network-type", "only VPC networks exist by now"),
+    nothing("vgroup-port", ""),
+    nothing("weight", "it needs vgroup-port"),
+    network("additional-cert-ids"),
+    network("alpn"),
+    network("alpn-policy"),
+    network("bandwidth-package-id"),
+    network("cacert"),
+    network("cacert-id"),
+    network("cps"),
+    network("cross-zone-enabled"),
+    network("ipv6-address-type"),
+    network("listener-port-range"),
+    network("ppv2-pvl-ep-id-enabled"),
+    network("ppv2-pvl-eps-id-enabled"),
+    network("ppv2-pvl-vpc-id-enabled"),
+    network("preserve-client-ip"),
+    network("security-group-ids"),
+    network("server-group-type"),
+    network("zone-maps"),
 ];
 
-/// Known, but not acted on by this version, with the Service refused: see
-/// [`super::Reader::refuse_what_would_be_ignored`].
-pub(super) const NOT_IGNORABLE: &[&str] = &[
-    "backend-ip-version",
-    "backend-label",
-    "forward-port",
-    "ip-version",
-    "listener-port-range",
-    "network-type",
-    "protocol-port",
-    "vgroup-port",
-];
-
-/// Known, but not acted on by this version.
-const NOT_HANDLED: &[&str] = &[
-    "acl-id",
-    "acl-status",
-    "acl-type",
-    "additional-cert-ids",
-    "additional-resource-tags",
-    "alpn",
-    "alpn-policy",
-    "bandwidth-package-id",
-    "cacert",
-    "cacert-id",
-    "cert-id",
-    "connection-drain",
-    "connection-drain-timeout",
-    "cookie",
-    "cookie-timeout",
-    "cps",
-    "cross-zone-enabled",
-    "default-weight",
-    "domain-extensions",
-    "established-timeout",
-    "external-ip-type",
-    "health-check-connect-port",
-    "health-check-connect-timeout",
-    "health-check-domain",
-    "health-check-flag",
-    "health-check-httpcode",
-    "health-check-interval",
-    "health-check-method",
-    "health-check-switch",
-    "health-check-timeout",
-    "health-check-type",
-    "health-check-uri",
-    "healthy-threshold",
-    "hostname",
-    "http2-enabled",
-    "idle-timeout",
-    "ignore-weight-update",
-    "ip",
-    "ipv6-address-type",
-    "master-zoneid",
-    "modification-protection",
-    "persistence-timeout",
-    "ppv2-pvl-ep-id-enabled",
-    "ppv2-pvl-eps-id-enabled",
-    "ppv2-pvl-vpc-id-enabled",
-    "preserve-client-ip",
-    "proxy-protocol",
-    "remove-unscheduled-backend",
-    "request-timeout",
-    "resource-group-id",
-    "security-group-ids",
-    "server-group-type",
-    "slave-zoneid",
-    "sticky-session",
-    "sticky-session-type",
-    "tls-cipher-policy",
-    "unhealthy-threshold",
-    "weight",
-    "xforwardedfor-clientsrcport",
-    "xforwardedfor-proto",
-    "xforwardedfor-slbport",
-    "zone-maps",
-];
+/// Known, but not acted on by this version, with the Service refused: going on without them would
+/// not leave something out but build something else.
+pub(super) const NOT_IGNORABLE: &[&str] = &["backend-ip-version", "vgroup-port"];
 
 /// Keys under our prefix that choose the controller; see `class`.
 const CLASS: &[&str] = &["type", "tunnel-type"];
+
+/// The annotation with this suffix.
+pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {
+    ALL.iter().find(|annotation| annotation.suffix == suffix)
+}
 
 /// What to tell the user about annotations that have no effect: those that this version does not
 /// act on, and those that nobody knows, with the nearest known key.
@@ -110,28 +434,23 @@ pub fn notices(service: &Service) -> BTreeMap<String, String> {
     let mut notices = BTreeMap::new();
     for key in service.metadata.annotations.iter().flatten().map(|(key, _)| key) {
         let Some(suffix) = key.strip_prefix(PREFIX).or_else(|| key.strip_prefix(LEGACY_PREFIX)) else { continue };
-        if HANDLED.contains(&suffix) || CLASS.contains(&suffix) || NOT_IGNORABLE.contains(&suffix) {
+        if CLASS.contains(&suffix) || NOT_IGNORABLE.contains(&suffix) {
             continue;
         }
-        let notice = if NOT_HANDLED.contains(&suffix) {
-            format!("annotation {key} has no effect: this version does not handle it")
-        } else {
-            format!(
-                "annotation {key} has no effect: it is not known; the nearest known one is {PREFIX}{}",
-                nearest(suffix)
-            )
+        let why = match find(suffix) {
+            None => format!("it is not known; the nearest known one is {PREFIX}{}", nearest(suffix)),
+            Some(Annotation { sets: Sets::Network, .. }) => "it is for network load balancers".to_owned(),
+            Some(Annotation { sets: Sets::Nothing, about: "", .. }) => "this version does not handle it".to_owned(),
+            Some(Annotation { sets: Sets::Nothing, about, .. }) => (*about).to_owned(),
+            Some(_) => continue,
         };
-        notices.insert(key.clone(), notice);
+        notices.insert(key.clone(), format!("annotation {key} has no effect: {why}"));
     }
     notices
 }
 
 fn nearest(suffix: &str) -> &'static str {
-    HANDLED
-        .iter()
-        .chain(NOT_IGNORABLE)
-        .chain(NOT_HANDLED)
-        .max_by(|a, b| strsim::jaro_winkler(a, suffix).total_cmp(&strsim::jaro_winkler(b, suffix)))
-        .copied()
-        .unwrap_or_default()
+    let likeness = |annotation: &&Annotation| strsim::jaro_winkler(annotation.suffix, suffix);
+    let nearest = ALL.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    nearest.map_or("", |annotation| annotation.suffix)
 }

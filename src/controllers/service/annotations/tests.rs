@@ -1,4 +1,5 @@
-use super::*;
+use super::{catalogue::Value, *};
+use crate::cloud::{Protocol, Setting};
 
 fn service(annotations: &[(&str, &str)]) -> Service {
     let mut service = Service::default();
@@ -32,6 +33,7 @@ fn every_handled_annotation_is_read() {
         ("scheduler", "wrr"),
         ("delete-protection", "off"),
     ]);
+    let requested = requested.unwrap();
     let expected = Requested {
         id: Some("lb-1".into()),
         force_override_listeners: true,
@@ -42,10 +44,10 @@ fn every_handled_annotation_is_read() {
         charge_type: Some("paybybandwidth".into()),
         bandwidth: Some(45),
         vswitch: Some("vsw-1".into()),
-        scheduler: Some("wrr".into()),
         delete_protection: Some(false),
+        ..Requested::default().with_listener(Setting::Scheduler, "wrr")
     };
-    assert_eq!(requested, Ok(expected));
+    assert_eq!(requested, expected);
 }
 
 #[test]
@@ -86,20 +88,76 @@ fn all_mistakes_are_told_at_once() {
 
 #[test]
 fn what_would_build_something_else_is_refused() {
-    assert!(parse(&[("protocol-port", "https:443")]).is_err());
+    assert!(parse(&[("vgroup-port", "rsp-1:80")]).is_err());
     let mut service = service(&[]);
     service.metadata.annotations.get_or_insert_default().insert(BACKEND_TYPE.into(), "eni".into());
     assert!(Annotations::of(&service).parse().is_err());
 }
 
 #[test]
+fn each_value_is_held_to_its_kind() {
+    for annotation in catalogue::ALL {
+        let (wrong, suffix) = match annotation.value {
+            Value::Word(_) | Value::AnyCase(_) | Value::Number(..) | Value::Pairs => ("?", annotation.suffix),
+            Value::Colons(_) => ("nothing", annotation.suffix),
+            Value::List => (",", annotation.suffix),
+            Value::Text(_) => (" spaced ", annotation.suffix),
+            Value::Present => continue,
+        };
+        let mistakes = parse(&[(suffix, wrong)]).unwrap_err();
+        assert!(mistakes.0[0].key.ends_with(suffix), "{mistakes}");
+        assert_eq!(mistakes.0[0].value, wrong);
+        assert!(!mistakes.0[0].expected.is_empty());
+    }
+}
+
+#[test]
+fn settings_go_to_the_listeners_that_have_them() {
+    let asked = parse(&[
+        ("acl-id", "acl-2, acl-1"),
+        ("acl-status", "on"),
+        ("cert-id", "cert-1"),
+        ("connection-drain-timeout", "30"),
+        ("health-check-flag", "on"),
+        ("health-check-switch", "off"),
+        ("idle-timeout", "20"),
+        ("persistence-timeout", "0"),
+        ("proxy-protocol", "on"),
+    ])
+    .unwrap();
+    let of = |protocol| {
+        let settings = asked.listener_settings(protocol);
+        settings.iter().map(|(setting, value)| format!("{setting:?}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        of(Protocol::Tcp),
+        "PersistenceTimeout=0 HealthCheck=off AclStatus=on AclId=acl-1,acl-2 ProxyProtocol=true"
+    );
+    assert_eq!(of(Protocol::Udp), "HealthCheck=off AclStatus=on AclId=acl-1,acl-2 ProxyProtocol=true");
+    assert_eq!(of(Protocol::Http), "IdleTimeout=20 HealthCheck=on AclStatus=on AclId=acl-1,acl-2");
+    assert_eq!(of(Protocol::Https), "IdleTimeout=20 HealthCheck=on AclStatus=on AclId=acl-1,acl-2 Certificate=cert-1");
+    let off = parse(&[("acl-id", "acl-1"), ("acl-status", "off")]).unwrap();
+    assert_eq!(off.listener_settings(Protocol::Tcp).get(Setting::AclId), None, "lists mean nothing while off");
+}
+
+#[test]
+fn ports_get_other_protocols_but_udp_stays_udp() {
+    let asked = parse(&[("protocol-port", "https:443, http:80,udp:53")]).unwrap();
+    assert_eq!(asked.protocol_of(443, Protocol::Tcp), Protocol::Https);
+    assert_eq!(asked.protocol_of(443, Protocol::Udp), Protocol::Udp);
+    assert_eq!(asked.protocol_of(80, Protocol::Tcp), Protocol::Http);
+    assert_eq!(asked.protocol_of(81, Protocol::Tcp), Protocol::Tcp);
+    assert_eq!(parse(&[("domain-extensions", "")]).unwrap().domain_extensions, Some(BTreeMap::new()), "none at all");
+    assert_eq!(parse(&[]).unwrap().domain_extensions, None, "whatever there is");
+}
+
+#[test]
 fn annotations_without_effect_are_told_with_the_nearest_known_key() {
-    let notices =
-        notices(&service(&[("adress-type", "intranet"), ("cert-id", "1"), ("name", "shop"), ("type", "clb")]));
+    let notices = notices(&service(&[("adress-type", "intranet"), ("cps", "1"), ("name", "shop"), ("type", "clb")]));
     let texts: Vec<&String> = notices.values().collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].ends_with("it is not known; the nearest known one is service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type"), "{texts:?}");
-    assert!(texts[1].ends_with("cert-id has no effect: this version does not handle it"), "{texts:?}");
+    assert!(texts[1].ends_with("cps has no effect: it is for network load balancers"), "{texts:?}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn endpoint(node: &str, pod: &str, ready: Option<bool>, serving: Option<bool>, t
 fn of(service: &Service, nodes: Vec<Node>, endpoints: Vec<Endpoint>) -> Backends {
     let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
     let slice = EndpointSlice { endpoints, ..EndpointSlice::default() };
-    backends(service, &nodes, &[Arc::new(slice)])
+    backends(service, &Requested::default(), &nodes, &[Arc::new(slice)])
 }
 
 fn weights(backends: &Backends) -> Vec<(&str, u8)> {
@@ -123,4 +123,16 @@ fn members_carry_port_and_description() {
         (members[0].port, members[0].weight, members[0].description.as_str()),
         (30080, 100, "k8s/30080/web/shop/c1")
     );
+}
+
+#[test]
+fn annotations_choose_among_the_nodes() {
+    let mut cordoned = labelled("c", "pool", "web");
+    cordoned.spec.as_mut().unwrap().unschedulable = Some(true);
+    let nodes: Vec<Arc<Node>> = [node("a"), labelled("b", "pool", "web"), cordoned].map(Arc::new).into();
+    let with = |requested: &Requested| backends(&service("Cluster"), requested, &nodes, &[]);
+    let pool = Requested { node_labels: [("pool".to_owned(), "web".to_owned())].into(), ..Requested::default() };
+    assert_eq!(weights(&with(&pool)), [("i-b", 100), ("i-c", 100)]);
+    let scheduled = Requested { leaves_out_cordoned: true, default_weight: Some(7), ..pool };
+    assert_eq!(weights(&with(&scheduled)), [("i-b", 7)]);
 }

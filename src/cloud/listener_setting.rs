@@ -1,0 +1,171 @@
+//! What can be set on a listener of a classic load balancer, one name a setting.
+//!
+//! Values are text in the API's own spelling: words, numbers, paths, lists joined by commas in
+//! sorted order. That keeps wishes, observations and changes comparable without one field each.
+
+use std::collections::BTreeMap;
+
+use super::Protocol;
+
+/// One setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// `wrr`, `wlc`, `rr`, `sch`, `tch`, `qch`.
+    Scheduler,
+    /// Mbit/s; -1 is unlimited.
+    Bandwidth,
+    /// Seconds until an idle connection is dropped (TCP).
+    EstablishedTimeout,
+    /// Seconds that a client stays with its server; 0 is off (TCP).
+    PersistenceTimeout,
+    /// Seconds (HTTP, HTTPS).
+    IdleTimeout,
+    /// Seconds (HTTP, HTTPS).
+    RequestTimeout,
+    /// `on` or `off`.
+    StickySession,
+    /// `insert` or `server`.
+    StickySessionType,
+    /// Seconds.
+    CookieTimeout,
+    Cookie,
+    /// `on` or `off`.
+    XForwardedForProto,
+    XForwardedForSlbPort,
+    XForwardedForClientSrcPort,
+    /// `on` or `off`.
+    ConnectionDrain,
+    /// Seconds.
+    ConnectionDrainTimeout,
+    /// `on` or `off`; `HealthCheckSwitch` of TCP and UDP, `HealthCheck` of HTTP and HTTPS.
+    HealthCheck,
+    /// `tcp` or `http`.
+    HealthCheckType,
+    HealthCheckUri,
+    HealthCheckDomain,
+    /// Such as `http_2xx,http_3xx`.
+    HealthCheckHttpCode,
+    /// `head` or `get`.
+    HealthCheckMethod,
+    /// -520 is the member's own port.
+    HealthCheckConnectPort,
+    HealthyThreshold,
+    UnhealthyThreshold,
+    /// Seconds.
+    HealthCheckInterval,
+    /// Seconds (TCP, UDP).
+    HealthCheckConnectTimeout,
+    /// Seconds (HTTP, HTTPS).
+    HealthCheckTimeout,
+    /// `on` or `off`.
+    AclStatus,
+    /// One or more, joined by commas.
+    AclId,
+    /// `white` or `black`.
+    AclType,
+    /// A server certificate's id (HTTPS).
+    Certificate,
+    TlsCipherPolicy,
+    /// `on` or `off`.
+    Http2,
+    /// `true` or `false`.
+    ProxyProtocol,
+    /// The HTTPS port that all requests are sent on to (HTTP). Cannot be changed.
+    ForwardPort,
+}
+
+/// Settings with their values. In a wish, what is absent is left as the cloud has it; in an
+/// observation it is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerSettings(BTreeMap<Setting, String>);
+
+// === impl Setting ===
+
+impl Setting {
+    /// Whether listeners of this protocol have the setting (the parameters of SLB
+    /// `CreateLoadBalancer…Listener`).
+    pub fn applies_to(self, protocol: Protocol) -> bool {
+        use Protocol::{Http, Https, Tcp, Udp};
+        let protocols: &[Protocol] = match self {
+            Self::Scheduler
+            | Self::Bandwidth
+            | Self::HealthCheck
+            | Self::HealthCheckConnectPort
+            | Self::HealthyThreshold
+            | Self::UnhealthyThreshold
+            | Self::HealthCheckInterval
+            | Self::AclStatus
+            | Self::AclId
+            | Self::AclType => &[Tcp, Udp, Http, Https],
+            Self::HealthCheckConnectTimeout | Self::ProxyProtocol => &[Tcp, Udp],
+            Self::EstablishedTimeout
+            | Self::PersistenceTimeout
+            | Self::ConnectionDrain
+            | Self::ConnectionDrainTimeout
+            | Self::HealthCheckType => &[Tcp],
+            Self::HealthCheckUri | Self::HealthCheckDomain | Self::HealthCheckHttpCode => &[Tcp, Http, Https],
+            Self::IdleTimeout
+            | Self::RequestTimeout
+            | Self::StickySession
+            | Self::StickySessionType
+            | Self::CookieTimeout
+            | Self::Cookie
+            | Self::XForwardedForProto
+            | Self::XForwardedForSlbPort
+            | Self::XForwardedForClientSrcPort
+            | Self::HealthCheckMethod
+            | Self::HealthCheckTimeout => &[Http, Https],
+            Self::Certificate | Self::TlsCipherPolicy | Self::Http2 => &[Https],
+            Self::ForwardPort => &[Http],
+        };
+        protocols.contains(&protocol)
+    }
+}
+
+// === impl ListenerSettings ===
+
+impl ListenerSettings {
+    pub fn get(&self, setting: Setting) -> Option<&str> {
+        self.0.get(&setting).map(String::as_str)
+    }
+
+    pub fn set(&mut self, setting: Setting, value: impl Into<String>) {
+        self.0.insert(setting, value.into());
+    }
+
+    /// The same with one more setting.
+    #[must_use]
+    pub fn with(mut self, setting: Setting, value: impl Into<String>) -> Self {
+        self.set(setting, value);
+        self
+    }
+
+    pub fn remove(&mut self, setting: Setting) {
+        self.0.remove(&setting);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In the order of [`Setting`].
+    pub fn iter(&self) -> impl Iterator<Item = (Setting, &str)> {
+        self.0.iter().map(|(setting, value)| (*setting, value.as_str()))
+    }
+
+    /// Whether something here is not so there.
+    pub fn differ_from(&self, there: &Self) -> bool {
+        self.0.iter().any(|(setting, value)| there.0.get(setting) != Some(value))
+    }
+
+    /// Takes over what `other` says.
+    pub fn overlay(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().map(|(setting, value)| (*setting, value.clone())));
+    }
+}
+
+impl FromIterator<(Setting, String)> for ListenerSettings {
+    fn from_iter<I: IntoIterator<Item = (Setting, String)>>(settings: I) -> Self {
+        Self(settings.into_iter().collect())
+    }
+}

@@ -1,0 +1,188 @@
+//! The part of the plan that is about listeners.
+
+use std::collections::BTreeMap;
+
+use super::{Planner, Scope, find_group};
+use crate::{
+    cloud::{
+        Action, DomainExtension, Listener, ListenerSettings, ListenerStatus, LoadBalancerId, LoadBalancerState,
+        Protocol, ServerGroupId, Setting, action::ListenerChange,
+    },
+    controllers::service::{
+        desired::{Desired, DesiredListener},
+        ownership,
+    },
+};
+
+/// Where a listener is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    id: &'a LoadBalancerId,
+    port: u16,
+    protocol: Protocol,
+}
+
+impl Planner<'_> {
+    pub(super) fn listeners(&mut self, desired: &Desired, state: &LoadBalancerState) {
+        for ((port, protocol), wanted) in &desired.listeners {
+            // Its group comes first; the listener follows in the next plan.
+            let Some(group) = find_group(state, &wanted.group) else { continue };
+            let place = Place { id: &state.load_balancer.id, port: *port, protocol: *protocol };
+            match state.listeners.iter().find(|l| (l.port, l.protocol) == (*port, *protocol)) {
+                None => self.create_listener(desired, state, place, wanted, &group.id),
+                Some(there) => match taken(desired, state, there) {
+                    Some(conflict) => self.plan.conflicts.push(conflict),
+                    None => self.change_listener(place, wanted, there, &group.id),
+                },
+            }
+        }
+    }
+
+    fn create_listener(
+        &mut self,
+        desired: &Desired,
+        state: &LoadBalancerState,
+        place: Place<'_>,
+        wanted: &DesiredListener,
+        group: &ServerGroupId,
+    ) {
+        if self.failed.contains(&Scope::Group(wanted.group.clone())) {
+            return;
+        }
+        if place.protocol == Protocol::Https && wanted.create.get(Setting::Certificate).is_none() {
+            self.plan
+                .conflicts
+                .push(format!("port {}: https needs a certificate; set the annotation cert-id", place.port));
+            return;
+        }
+        let is_there = |port| state.listeners.iter().any(|l| (l.port, l.protocol) == (port, Protocol::Https));
+        if let Some(target) = wanted.forward
+            && desired.listeners.contains_key(&(target, Protocol::Https))
+            && !is_there(target)
+        {
+            // What it sends on to comes first.
+            return;
+        }
+        let in_the_way = state.listeners.iter().filter(|l| l.port == place.port && place.protocol.excludes(l.protocol));
+        for other in in_the_way {
+            let is_ours = taken(desired, state, other).is_none();
+            if !is_ours || desired.listeners.contains_key(&(other.port, other.protocol)) {
+                self.plan.conflicts.push(format!(
+                    "port {} of {} already has a {} listener, beside which there cannot be one for {}",
+                    place.port, place.id, other.protocol, place.protocol
+                ));
+                return;
+            }
+            self.push(place.scope(), Place { protocol: other.protocol, ..place }.delete());
+        }
+        self.push(place.scope(), place.create(wanted, group));
+    }
+
+    fn change_listener(&mut self, place: Place<'_>, wanted: &DesiredListener, there: &Listener, group: &ServerGroupId) {
+        let forwards = there.settings.get(Setting::ForwardPort).and_then(|port| port.parse().ok());
+        if place.protocol == Protocol::Http && forwards != wanted.forward {
+            // The API cannot change this on a listener.
+            self.push(place.scope(), place.delete());
+            self.push(place.scope(), place.create(wanted, group));
+            return;
+        }
+        if forwards.is_none() {
+            let differs = wanted.keep.differ_from(&there.settings);
+            let change = ListenerChange {
+                description: Some(wanted.description.clone()).filter(|text| *text != there.description),
+                group: Some(group.clone()).filter(|group| there.group.as_ref() != Some(group)),
+                // All that is asked for, because the API wants some settings only together.
+                settings: if differs { wanted.keep.clone() } else { ListenerSettings::default() },
+                ..place.change()
+            };
+            if differs || change.description.is_some() || change.group.is_some() {
+                self.push(place.scope(), Action::UpdateListener(change));
+            }
+        }
+        if let Some(domains) = &wanted.domain_extensions {
+            match &there.domain_extensions {
+                None => self.plan.needs_domain_extensions.push(place.port),
+                Some(extensions) => self.domain_extensions(place, domains, extensions),
+            }
+        }
+        if there.status == ListenerStatus::Stopped {
+            let (load_balancer, port, protocol) = (place.id.clone(), place.port, place.protocol);
+            self.push(place.scope(), Action::StartListener { load_balancer, port, protocol });
+        }
+    }
+
+    fn domain_extensions(&mut self, place: Place<'_>, wanted: &BTreeMap<String, String>, there: &[DomainExtension]) {
+        let (load_balancer, port) = (|| place.id.clone(), place.port);
+        for (domain, certificate) in wanted {
+            let (domain, certificate) = (domain.clone(), certificate.clone());
+            match there.iter().find(|extension| extension.domain == domain) {
+                None => {
+                    let action =
+                        Action::CreateDomainExtension { load_balancer: load_balancer(), port, domain, certificate };
+                    self.push(place.scope(), action);
+                }
+                Some(extension) if extension.certificate != certificate => {
+                    let id = extension.id.clone();
+                    let action = Action::SetDomainExtension { load_balancer: load_balancer(), port, id, certificate };
+                    self.push(place.scope(), action);
+                }
+                Some(_) => {}
+            }
+        }
+        for extension in there.iter().filter(|extension| !wanted.contains_key(&extension.domain)) {
+            let id = extension.id.clone();
+            self.push(place.scope(), Action::DeleteDomainExtension { load_balancer: load_balancer(), port, id });
+        }
+    }
+}
+
+/// Why the listener may not be changed for this Service, if so.
+fn taken(desired: &Desired, state: &LoadBalancerState, listener: &Listener) -> Option<String> {
+    let owner = &desired.owner;
+    let uses_our_group =
+        state.groups.iter().any(|group| listener.group.as_ref() == Some(&group.id) && owner.owns_group(&group.name));
+    if owner.owns_listener(&listener.description) || uses_our_group {
+        return None;
+    }
+    let place = format!("listener {}/{} of {}", listener.port, listener.protocol, state.load_balancer.id);
+    match ownership::listener_owner(&listener.description) {
+        Some(other) => Some(format!("{place} belongs to the Service {other}; use another port or load balancer")),
+        None if desired.requested.force_override_listeners && desired.requested.id.is_some() => None,
+        None => Some(format!(
+            "{place} was not made for this Service (its description is {:?}); delete it or use another port",
+            listener.description
+        )),
+    }
+}
+
+// === impl Place ===
+
+impl Place<'_> {
+    fn scope(self) -> Scope {
+        Scope::Listener(self.port, self.protocol)
+    }
+
+    fn change(self) -> ListenerChange {
+        ListenerChange {
+            load_balancer: self.id.clone(),
+            port: self.port,
+            protocol: self.protocol,
+            description: None,
+            group: None,
+            settings: ListenerSettings::default(),
+        }
+    }
+
+    fn create(self, wanted: &DesiredListener, group: &ServerGroupId) -> Action {
+        Action::CreateListener(ListenerChange {
+            description: Some(wanted.description.clone()),
+            group: Some(group.clone()),
+            settings: wanted.create.clone(),
+            ..self.change()
+        })
+    }
+
+    fn delete(self) -> Action {
+        Action::DeleteListener { load_balancer: self.id.clone(), port: self.port, protocol: self.protocol }
+    }
+}
