@@ -5,8 +5,6 @@ BINARY := alibaba-cloud-controller-manager
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 # The oldest Go that compiles the tests with the official SDKs.
 GO_VERSION := $(shell sed -n 's/^go *//p' tests/sdk/go.mod)
-# The simulated cloud that those drive, and what is in it.
-SIMULATOR = $(CURDIR)/target/debug/$(BINARY) simulate cloud --cloud-bind-addr=127.0.0.1:0 --world=$(CURDIR)/tests/sdk/world.yaml
 # Further words for the demo, such as `make demo ARGS=--exit`.
 ARGS ?=
 # What `make image` builds, and with what.
@@ -36,7 +34,7 @@ test-sdk: prerequisites ## Drives the simulated cloud with the official Go SDKs
 	@command -v go >/dev/null 2>&1 || { \
 		echo "missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; exit 1; }
 	@cargo build --locked
-	cd tests/sdk && SIMULATOR="$(SIMULATOR)" go test -vet=off -count=1
+	cd tests/sdk && SIMULATOR="$(CURDIR)/target/debug/$(BINARY)" go test -vet=off -count=1
 
 bench: build ## Measures speed, memory and size
 	@# Building the benches puts a binary with the simulators in the same place.

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -89,13 +90,17 @@ func metadata(t *testing.T, method, path string, headers map[string]string) (int
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response.StatusCode, body(t, response)
+}
+
+func body(t *testing.T, response *http.Response) string {
+	t.Helper()
 	defer response.Body.Close()
-	var body strings.Builder
-	if err := response.Write(&body); err != nil {
+	bytes, err := io.ReadAll(response.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, content, _ := strings.Cut(body.String(), "\r\n\r\n")
-	return response.StatusCode, content
+	return string(bytes)
 }
 
 // instanceRole asks the metadata server for keys as on an instance. The library knows it by its

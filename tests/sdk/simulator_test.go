@@ -1,8 +1,8 @@
 // Package sdk drives the simulated cloud with the SDKs that Alibaba Cloud publishes, and holds
 // its answers to the types of those SDKs.
 //
-// The simulator is a process of its own. SIMULATOR is the command that starts it; the first
-// address that it prints is the one it listens on.
+// The simulator is a process of its own. SIMULATOR names the program; the first address
+// that it prints is the one it listens on.
 package sdk
 
 import (
@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,31 +79,12 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	program := strings.Fields(os.Getenv("SIMULATOR"))
-	if len(program) == 0 {
-		return 1, fmt.Errorf("SIMULATOR is not the command that starts the simulator; run these tests with `make test-sdk`")
-	}
-	child := exec.Command(program[0], program[1:]...)
-	child.Stderr = os.Stderr
-	output, err := child.StdoutPipe()
+	first, stop, err := launch("world.yaml")
 	if err != nil {
 		return 1, err
 	}
-	if err := child.Start(); err != nil {
-		return 1, err
-	}
-	defer func() {
-		_ = child.Process.Kill()
-		_ = child.Wait()
-	}()
-	lines := bufio.NewScanner(output)
-	for simulator == "" && lines.Scan() {
-		simulator = regexp.MustCompile(`http://[0-9.:]+`).FindString(lines.Text())
-	}
-	if simulator == "" {
-		return 1, fmt.Errorf("the simulator ended before it said where it listens (%s)", strings.Join(program, " "))
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
+	defer stop()
+	simulator = first
 	address, err := url.Parse(simulator)
 	if err != nil {
 		return 1, err
@@ -137,6 +119,36 @@ func run(m *testing.M) (int, error) {
 		return code, nil
 	}
 	return code, covered()
+}
+
+// launch starts a simulator with that world and returns where it listens.
+func launch(world string) (string, func(), error) {
+	program := os.Getenv("SIMULATOR")
+	if program == "" {
+		return "", nil, errors.New("SIMULATOR does not name the program; run these tests with `make test-sdk`")
+	}
+	child := exec.Command(program, "simulate", "cloud", "--cloud-bind-addr=127.0.0.1:0", "--world="+world)
+	child.Stderr = os.Stderr
+	output, err := child.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := child.Start(); err != nil {
+		return "", nil, err
+	}
+	stop := func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if address := regexp.MustCompile(`http://[0-9.:]+`).FindString(lines.Text()); address != "" {
+			go func() { _, _ = io.Copy(io.Discard, output) }()
+			return address, stop, nil
+		}
+	}
+	stop()
+	return "", nil, fmt.Errorf("the simulator ended before it said where it listens (%s)", child)
 }
 
 // trust makes a certificate the only root of this process. It must come before the first
