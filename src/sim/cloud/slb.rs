@@ -9,6 +9,7 @@ pub(crate) mod domain_extension;
 pub(crate) mod group;
 pub(crate) mod health;
 pub(crate) mod listener;
+pub(crate) mod listener_change;
 pub(crate) mod listener_view;
 pub(crate) mod load_balancer;
 pub(crate) mod member;
@@ -97,20 +98,20 @@ fn listener_action(action: &str) -> Option<Handler> {
         "CreateLoadBalancerTCPListener"
         | "CreateLoadBalancerUDPListener"
         | "CreateLoadBalancerHTTPListener"
-        | "CreateLoadBalancerHTTPSListener" => listener::create,
+        | "CreateLoadBalancerHTTPSListener" => listener_change::create,
         "SetLoadBalancerTCPListenerAttribute"
         | "SetLoadBalancerUDPListenerAttribute"
         | "SetLoadBalancerHTTPListenerAttribute"
-        | "SetLoadBalancerHTTPSListenerAttribute" => listener::set,
+        | "SetLoadBalancerHTTPSListenerAttribute" => listener_change::set,
         "DescribeLoadBalancerTCPListenerAttribute"
         | "DescribeLoadBalancerUDPListenerAttribute"
         | "DescribeLoadBalancerHTTPListenerAttribute"
-        | "DescribeLoadBalancerHTTPSListenerAttribute" => listener::describe_attribute,
+        | "DescribeLoadBalancerHTTPSListenerAttribute" => listener_change::describe_attribute,
         "DescribeLoadBalancerListeners" => listener_view::describe,
-        "StartLoadBalancerListener" => listener::start,
-        "StopLoadBalancerListener" => listener::stop,
-        "DeleteLoadBalancerListener" => listener::delete,
-        "SetListenerAccessControlStatus" => listener::set_access_control_status,
+        "StartLoadBalancerListener" => listener_change::start,
+        "StopLoadBalancerListener" => listener_change::stop,
+        "DeleteLoadBalancerListener" => listener_change::delete,
+        "SetListenerAccessControlStatus" => listener_change::set_access_control_status,
         "CreateRules" => rule::create,
         "DeleteRules" => rule::delete,
         "DescribeRules" => rule::describe,

@@ -11,6 +11,7 @@ mod slb_group;
 mod slb_listener;
 mod slb_load_balancer;
 mod sts;
+mod sweep;
 mod vpc_route;
 
 use self::client::Client;

@@ -8,6 +8,7 @@ pub(crate) mod network;
 pub(crate) mod route_batch;
 pub(crate) mod route_entry;
 pub(crate) mod route_table;
+pub(crate) mod route_view;
 pub(crate) mod router;
 pub(crate) mod tagging;
 pub(crate) mod vswitch;
@@ -73,7 +74,7 @@ pub(super) fn handler(action: &str) -> Option<Handler> {
         "ListTagResources" => tagging::list,
         "ModifyRouteEntry" => route_entry::modify,
         "ModifyEipAddressAttribute" => eip::modify,
-        "DescribeRouteEntryList" => route_entry::describe,
+        "DescribeRouteEntryList" => route_view::describe,
         "CreateRouteEntry" => route_entry::create,
         "DeleteRouteEntry" => route_entry::delete,
         "CreateRouteEntries" => route_batch::create,

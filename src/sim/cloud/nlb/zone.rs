@@ -45,7 +45,18 @@ pub(super) fn place(
     for one in &wanted {
         check(state, vpc, one)?;
     }
-    wanted.iter().map(|one| make(cx, state, load_balancer, address_type, one, present)).collect()
+    let mut made: Vec<ZoneMapping> = Vec::new();
+    for one in &wanted {
+        match make(cx, state, load_balancer, address_type, one, present) {
+            Ok(mapping) => made.push(mapping),
+            Err(failure) => {
+                // A refused call leaves no trace.
+                made.iter().filter(|mapping| !present.contains(mapping)).for_each(|mapping| release(state, mapping));
+                return Err(failure);
+            }
+        }
+    }
+    Ok(made)
 }
 
 fn check(state: &State, vpc: &str, wanted: &Params) -> Result<(), Failure> {

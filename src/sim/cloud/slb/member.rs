@@ -260,17 +260,17 @@ pub(super) fn set(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Fail
     if list.is_empty() && !cx.params.has("VServerGroupName") {
         return Err(Failure::missing("BackendServers"));
     }
+    let mut servers = group.servers.clone();
     for given in &list {
-        let server = group.servers.iter_mut().find(|server| given.means(server)).ok_or_else(|| {
+        let server = servers.iter_mut().find(|server| given.means(server)).ok_or_else(|| {
             Failure::bad("InvalidParameter", format!("The server {} is not in the group.", given.server_id))
         })?;
-        if let Some(weight) = given.weight("BackendServers")? {
-            cx.set(&mut server.weight, weight);
-        }
+        server.weight = given.weight("BackendServers")?.unwrap_or(server.weight);
         if let Some(description) = &given.description {
-            cx.set(&mut server.description, description.clone());
+            server.description.clone_from(description);
         }
     }
+    cx.set(&mut group.servers, servers);
     if let Some(name) = cx.params.get("VServerGroupName") {
         cx.set(&mut group.name, name.to_owned());
     }

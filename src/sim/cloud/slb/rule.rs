@@ -41,7 +41,7 @@ struct Given {
 }
 
 pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let (load_balancer, port, protocol) = super::listener::layer_seven(cx, state)?;
+    let (load_balancer, port, protocol) = super::listener_change::layer_seven(cx, state)?;
     let list: Vec<Given> = cx.params.json("RuleList")?.unwrap_or_default();
     let present = state.slb.rules.values().filter(|rule| rule.load_balancer == load_balancer && rule.port == port);
     if present.count() + list.len() > PER_LISTENER {
@@ -93,7 +93,7 @@ pub(super) fn delete(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
 }
 
 pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let (load_balancer, port, protocol) = super::listener::layer_seven(cx, state)?;
+    let (load_balancer, port, protocol) = super::listener_change::layer_seven(cx, state)?;
     let rules: Vec<Value> = state
         .slb
         .rules

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Due, Network, RouteTable};
-use crate::sim::cloud::{Context, State, error::Failure, paging, params::Params};
+use crate::sim::cloud::{Context, State, error::Failure, params::Params};
 
 /// Carrier-grade addresses that the cloud's own services live at.
 const CLOUD_SERVICES: &str = "100.64.0.0/10";
@@ -63,6 +63,15 @@ pub(super) struct Wanted {
 
 fn instance() -> String {
     "Instance".to_owned()
+}
+
+// === impl RouteEntry ===
+
+impl RouteEntry {
+    /// `System` or `Custom`.
+    pub fn kind(&self) -> &'static str {
+        if self.system { "System" } else { "Custom" }
+    }
 }
 
 // === impl RouteStatus ===
@@ -263,60 +272,4 @@ fn target(params: &Params, network: &Network) -> Result<(String, String), Failur
     let destination = params.required("DestinationCidrBlock")?;
     let entry = network.find_entry(table, destination, params.get("NextHopId"))?.ok_or_else(missing)?;
     Ok((table.to_owned(), entry.id.clone()))
-}
-
-pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
-    let id = cx.params.required("RouteTableId")?;
-    let table = state.network.route_tables.get(id).ok_or_else(|| {
-        Failure::bad("InvalidRouteTable.NotFound", format!("Specified route table {id} does not exist."))
-    })?;
-    let is = |name: &str, value: &str| cx.params.get(name).is_none_or(|wanted| wanted == value);
-    let destinations = cx.params.list("DestCidrBlockList");
-    let found: Vec<&RouteEntry> = table
-        .entries
-        .values()
-        .filter(|entry| is("RouteEntryId", &entry.id) && is("RouteEntryName", &entry.name))
-        .filter(|entry| is("DestinationCidrBlock", &entry.destination.to_string()))
-        .filter(|entry| destinations.is_empty() || destinations.contains(&entry.destination.to_string()))
-        .filter(|entry| is("NextHopId", &entry.next_hop) && is("NextHopType", &entry.next_hop_type))
-        .filter(|entry| is("RouteEntryType", entry.kind()) && is("IpVersion", "ipv4"))
-        .collect();
-    // Texts say at most 100, the metadata and existing callers 500.
-    let size = paging::size(cx.params, "MaxResult", 10, 500)?;
-    let page = paging::tokened(cx.params, found, size)?;
-    let entries: Vec<Value> = page.items.iter().map(|entry| item(cx, id, entry)).collect();
-    let mut reply = json!({ "RouteEntrys": { "RouteEntry": entries }, "TotalCount": page.total });
-    if let Some(next) = page.next {
-        reply["NextToken"] = next.into();
-    }
-    Ok(reply)
-}
-
-// === impl RouteEntry ===
-
-impl RouteEntry {
-    /// `System` or `Custom`.
-    pub fn kind(&self) -> &'static str {
-        if self.system { "System" } else { "Custom" }
-    }
-}
-
-fn item(cx: &Context<'_>, table: &str, entry: &RouteEntry) -> Value {
-    json!({
-        "RouteTableId": table,
-        "RouteEntryId": entry.id,
-        "RouteEntryName": entry.name,
-        "Description": entry.description,
-        "DestinationCidrBlock": entry.destination.to_string(),
-        "IpVersion": "ipv4",
-        "Type": entry.kind(),
-        "Status": entry.status.as_str(),
-        "NextHops": { "NextHop": [{
-            "NextHopId": entry.next_hop,
-            "NextHopType": entry.next_hop_type,
-            "NextHopRegionId": cx.region,
-            "Enabled": 1,
-            "Weight": 0,
-        }] },
-    })
 }
