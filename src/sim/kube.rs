@@ -38,6 +38,7 @@ use serde_json::json;
 pub use self::{
     failure::Failure,
     fault::{Effect, Fault},
+    typed::Kind,
 };
 use self::{resource::find, store::Store, write::Options};
 use crate::{clock::Clock, entropy::Entropy};

@@ -167,7 +167,7 @@ impl Scene {
             "kubectl get svc nginx -w                     # EXTERNAL-IP; end with Ctrl-C".to_owned(),
             "kubectl describe svc nginx".to_owned(),
             "kubectl annotate svc nginx \\".to_owned(),
-            "    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler=wlc".to_owned(),
+            "    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler=wrr".to_owned(),
             "kubectl get events --sort-by=.lastTimestamp".to_owned(),
             "kubectl get pods -o wide".to_owned(),
             "kubectl delete svc nginx".to_owned(),

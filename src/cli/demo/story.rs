@@ -14,13 +14,14 @@ use super::{
     seconds,
     sight::{Found, Sight, sight, watch},
 };
-use crate::sim::world::World;
+use crate::sim::{kube::Kind, world::World};
 
 /// How long one step may take. Far longer than it does, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The Service of the example, and the one beside it that sends traffic only where pods are.
 const SERVICES: [&str; 2] = ["nginx", "nginx-local"];
 const REPLICAS: usize = 2;
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Tells the story once.
 pub(super) struct Story<'a> {
@@ -77,10 +78,13 @@ impl<'a> Story<'a> {
         let mut local = service.clone();
         local.metadata.name = Some(SERVICES[1].to_owned());
         local.spec.get_or_insert_default().external_traffic_policy = Some("Local".to_owned());
-        self.world.kube.create(&deployment).map_err(|e| anyhow!("{e}"))?;
+        self.apply(&deployment)?;
+        // Pods are there when the Services come, as they mostly are.
+        self.world.settle()?;
         for service in [service, local] {
-            self.world.kube.create(&service).map_err(|e| anyhow!("{e}"))?;
+            self.apply(&service)?;
         }
+        self.world.settle()?;
         let world = self.world.clone();
         let mut sights = vec![sight("pods", move || look::running(&world, REPLICAS))];
         for name in SERVICES {
@@ -140,6 +144,14 @@ impl<'a> Story<'a> {
             self.world.kube.delete::<Service>(NAMESPACE, name).map_err(|e| anyhow!("{e}"))?;
         }
         self.watch(start, sights).await
+    }
+
+    /// Creates an object as `kubectl apply` does: with a note of what was applied, which the next
+    /// `kubectl apply` looks for.
+    fn apply<K: Kind>(&self, object: &K) -> anyhow::Result<()> {
+        let mut noted = serde_json::to_value(object)?;
+        noted["metadata"]["annotations"][LAST_APPLIED] = format!("{}\n", serde_json::to_value(object)?).into();
+        self.world.kube.create::<K>(&serde_json::from_value(noted)?).map(drop).map_err(|e| anyhow!("{e}"))
     }
 
     fn title(&mut self, text: &str) -> Instant {

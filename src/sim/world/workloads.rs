@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentStatus},
-        core::v1::{Node, ObjectReference, Pod, PodCondition, PodIP, PodSpec, PodStatus, Service, ServicePort},
+        core::v1::{
+            ContainerState, ContainerStateRunning, ContainerStatus, Node, ObjectReference, Pod, PodCondition, PodIP,
+            PodSpec, PodStatus, Service, ServicePort,
+        },
         discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice},
     },
     apimachinery::pkg::{
@@ -156,7 +159,20 @@ impl World {
             last_transition_time: now.clone(),
             ..PodCondition::default()
         };
+        let containers = started.spec.iter().flat_map(|spec| &spec.containers).map(|container| ContainerStatus {
+            name: container.name.clone(),
+            image: container.image.clone().unwrap_or_default(),
+            ready: true,
+            started: Some(true),
+            state: Some(ContainerState {
+                running: Some(ContainerStateRunning { started_at: now.clone() }),
+                ..ContainerState::default()
+            }),
+            ..ContainerStatus::default()
+        });
+        let containers = containers.collect();
         started.status = Some(PodStatus {
+            container_statuses: Some(containers),
             phase: Some("Running".into()),
             pod_ip: Some(ip.clone()),
             pod_ips: Some(vec![PodIP { ip }]),
