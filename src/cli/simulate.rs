@@ -87,7 +87,6 @@ pub(super) async fn run(options: SimulateOptions) -> anyhow::Result<()> {
     telemetry::init(&telemetry::Options::default())?;
     let stop = Shutdown::on_signals()?.requested();
     let mut screen = Screen::stdout();
-    let files = Files::new()?;
     let (clock, entropy) = (Clock::system(), Entropy::system());
     match options.what {
         Simulate::Cloud(options) => {
@@ -100,6 +99,7 @@ pub(super) async fn run(options: SimulateOptions) -> anyhow::Result<()> {
             stop.cancelled().await;
         }
         Simulate::Cluster(options) => {
+            let files = Files::new()?;
             let kube = Kube::new(clock, entropy);
             let server = serve_cluster(&kube, &options).await?;
             tell_cluster(&mut screen, &server, &options, &files)?;
@@ -107,6 +107,7 @@ pub(super) async fn run(options: SimulateOptions) -> anyhow::Result<()> {
             stop.cancelled().await;
         }
         Simulate::All(options) => {
+            let files = Files::new()?;
             let (start, behaviour) = read(&options.cloud)?;
             let keys = start.access_keys.clone();
             let world = World::with(start, behaviour, clock, &entropy)?;
