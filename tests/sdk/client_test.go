@@ -159,14 +159,11 @@ func send[Q requests.AcsRequest, R any](c *cloud, call func(Q) (*R, error), requ
 	if err != nil {
 		return nil, err
 	}
-	// Strict: where the classic SDK turns texts into numbers and back, this decoder does not.
+	name := strings.ToLower(request.GetProduct()) + "." + request.GetActionName()
 	response := new(R)
-	text, err := json.Marshal(body)
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := json.Unmarshal(text, response); err != nil {
-		c.Fatalf("%s: the answer does not fit %T: %v\n%s", request.GetActionName(), response, err, text)
+	fits(c, name, body, response)
+	if tea, found := teaBodies[name]; found {
+		fits(c, name, body, reflect.New(reflect.TypeOf(tea)).Interface())
 	}
 	drove(request.GetProduct(), request.GetActionName(), "v3")
 	return response, nil
@@ -180,7 +177,7 @@ func pointers(texts map[string]string) map[string]*string {
 	return all
 }
 
-func (c *cloud) callTea(version, action, method string, query map[string]*string, form map[string]string) (any, error) {
+func (c *cloud) callTea(version, action, method string, query map[string]*string, form map[string]string) (map[string]any, error) {
 	c.Helper()
 	request := &openapi.OpenApiRequest{Query: query}
 	if len(form) > 0 {
@@ -195,7 +192,11 @@ func (c *cloud) callTea(version, action, method string, query map[string]*string
 	if err != nil {
 		return nil, err
 	}
-	return answer["body"], nil
+	body, object := answer["body"].(map[string]any)
+	if !object {
+		return nil, fmt.Errorf("%s answered %T", action, answer["body"])
+	}
+	return body, nil
 }
 
 // ok makes a call that must succeed.
@@ -251,11 +252,9 @@ func same[V any](c *cloud, what string, found, wanted V) {
 	}
 }
 
-// common makes a call for which the classic SDK has no types. Names that begin with the form's
-// mark travel in the body.
+// common makes a call for which the classic SDK has no types.
 func common(c *cloud, version, action string, query, form map[string]string) map[string]any {
 	c.Helper()
-	var body any
 	if c.tea != nil {
 		all := pointers(query)
 		all["RegionId"] = tea.String(region)
@@ -263,30 +262,26 @@ func common(c *cloud, version, action string, query, form map[string]string) map
 		if err != nil {
 			c.Fatalf("%s: %v", action, err)
 		}
-		body = answer
 		drove("nlb", action, "v3")
-	} else {
-		request := requests.NewCommonRequest()
-		request.Method, request.Scheme, request.Domain = http.MethodPost, "HTTP", endpoint
-		request.Version, request.ApiName, request.Product = version, action, "Nlb"
-		for name, value := range query {
-			request.QueryParams[name] = value
-		}
-		for name, value := range form {
-			request.FormParams[name] = value
-		}
-		answer, err := c.nlb.ProcessCommonRequest(request)
-		if err != nil {
-			c.Fatalf("%s: %v", action, err)
-		}
-		if err := json.Unmarshal(answer.GetHttpContentBytes(), &body); err != nil {
-			c.Fatalf("%s: %v", action, err)
-		}
-		drove("nlb", action, "v1")
+		return answer
 	}
-	object, fits := body.(map[string]any)
-	if !fits {
-		c.Fatalf("%s: answered %T", action, body)
+	request := requests.NewCommonRequest()
+	request.Method, request.Scheme, request.Domain = http.MethodPost, "HTTP", endpoint
+	request.Version, request.ApiName, request.Product = version, action, "Nlb"
+	for name, value := range query {
+		request.QueryParams[name] = value
 	}
-	return object
+	for name, value := range form {
+		request.FormParams[name] = value
+	}
+	response, err := c.nlb.ProcessCommonRequest(request)
+	if err != nil {
+		c.Fatalf("%s: %v", action, err)
+	}
+	var answer map[string]any
+	if err := json.Unmarshal(response.GetHttpContentBytes(), &answer); err != nil {
+		c.Fatalf("%s: %v", action, err)
+	}
+	drove("nlb", action, "v1")
+	return answer
 }
