@@ -32,6 +32,9 @@ pub struct Call {
     pub at: Timestamp,
 }
 
+/// The most actions that are counted apart; names that callers make up cannot fill the memory.
+const NAMES: usize = 1_000;
+
 /// The calls so far.
 #[derive(Debug, Default)]
 pub(crate) struct CallLog {
@@ -62,7 +65,9 @@ impl CallLog {
     }
 
     pub(crate) fn push(&mut self, call: Call) {
-        *self.counts.entry(call.name()).or_default() += 1;
+        let name = call.name();
+        let known = self.counts.len() < NAMES || self.counts.contains_key(&name);
+        *self.counts.entry(if known { name } else { "other".to_owned() }).or_default() += 1;
         if self.calls.len() >= self.capacity {
             self.calls.pop_front();
         }

@@ -31,6 +31,9 @@ pub(crate) struct Served {
     pub(crate) dropped: bool,
 }
 
+/// The most departures from the contract that are kept.
+const BREACHES: usize = 1_000;
+
 /// Parameters of the signature and of the session, which the call log leaves out.
 const SYSTEM: [&str; 14] = [
     "AccessKeyId",
@@ -187,7 +190,8 @@ impl Inner {
         record.changed = cx.changed();
         if self.options.check_replies {
             let found = contract::breaches(&action.reply, &reply);
-            self.breaches.extend(found.into_iter().map(|breach| format!("{product}.{name}: {breach}")));
+            let room = BREACHES.saturating_sub(self.breaches.len());
+            self.breaches.extend(found.into_iter().take(room).map(|breach| format!("{product}.{name}: {breach}")));
         }
         if let Some(token) = token {
             self.tokens.remember(product, name, &token, &params, &reply);

@@ -16,6 +16,9 @@ const KEY_LIFE: SignedDuration = SignedDuration::from_hours(6);
 /// How long before its end a key is replaced by a new one.
 const KEY_OVERLAP: SignedDuration = SignedDuration::from_mins(30);
 
+/// The most session tokens that are valid at once.
+const TOKENS: usize = 1_000;
+
 /// What the metadata server remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
@@ -76,6 +79,9 @@ impl Inner {
             request.header("x-aliyun-ecs-metadata-token-ttl-seconds").and_then(|text| text.trim().parse::<i64>().ok());
         let ttl = ttl.filter(|ttl| (1..=21_600).contains(ttl)).ok_or((400, "Missing or Invalid Parameters"))?;
         self.metadata.tokens.retain(|_, expires| *expires > now);
+        if self.metadata.tokens.len() >= TOKENS {
+            self.metadata.tokens.pop_first();
+        }
         let token = format!("{}==", self.entropy.alphanumeric(54));
         self.metadata.tokens.insert(token.clone(), now + SignedDuration::from_secs(ttl));
         Ok(token)

@@ -37,6 +37,9 @@ pub struct Delays {
     /// SLB listener: `configuring` after a change of its attributes.
     #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub listener_change: Duration,
+    /// SLB server group: busy after a change of its servers.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
+    pub group_change: Duration,
     /// VPC route entry: `Pending` and `Deleting`.
     #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub route: Duration,
@@ -103,6 +106,7 @@ impl Default for Delays {
         Self {
             listener: Duration::from_millis(200),
             listener_change: Duration::ZERO,
+            group_change: Duration::ZERO,
             route: Duration::from_millis(200),
             instance: Duration::from_secs(2),
             eip: Duration::from_millis(200),
@@ -118,6 +122,7 @@ impl Delays {
         Self {
             listener: Duration::ZERO,
             listener_change: Duration::ZERO,
+            group_change: Duration::ZERO,
             route: Duration::ZERO,
             instance: Duration::ZERO,
             eip: Duration::ZERO,

@@ -39,6 +39,13 @@ impl Params {
         self.get(name).map(|text| text.trim().parse().map_err(|_| Failure::invalid(name))).transpose()
     }
 
+    /// A filter of that name: passes everything if the parameter is absent. Prepared once for a
+    /// scan of many resources.
+    pub(crate) fn is<'a>(&'a self, name: &str) -> impl Fn(&str) -> bool + use<'a> {
+        let wanted = self.get(name);
+        move |value| wanted.is_none_or(|wanted| wanted == value)
+    }
+
     /// SDKs write `true`, `True` or `TRUE`.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|text| text.eq_ignore_ascii_case("true"))

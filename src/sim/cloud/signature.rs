@@ -11,6 +11,10 @@ use serde::Serialize;
 
 use super::{error::Failure, sts::Keys, wire::Request};
 
+/// The most nonces that are remembered. Beyond that the oldest is forgotten, so that memory
+/// does not grow with the number of calls.
+const NONCES: usize = 100_000;
+
 /// How far a request's timestamp may lie from the cloud's clock.
 const WINDOW: SignedDuration = SignedDuration::from_mins(15);
 
@@ -94,7 +98,12 @@ pub(crate) fn authenticate(
 impl Nonces {
     fn take(&mut self, access_key: &str, nonce: &str, now: Timestamp) -> Result<(), Failure> {
         // A nonce can come back only while its timestamp is still accepted.
-        while self.by_time.first().is_some_and(|(at, ..)| now.duration_since(*at) > WINDOW * 2) {
+        let full = |count: usize| count >= NONCES;
+        while self
+            .by_time
+            .first()
+            .is_some_and(|(at, ..)| full(self.by_time.len()) || now.duration_since(*at) > WINDOW * 2)
+        {
             if let Some((_, access_key, nonce)) = self.by_time.pop_first() {
                 self.seen.remove(&(access_key, nonce));
             }

@@ -60,6 +60,7 @@ pub struct Slb {
 #[derive(Clone, Debug)]
 pub(crate) enum Due {
     Listener { load_balancer: String, port: u16, protocol: Protocol, status: ListenerStatus },
+    GroupIdle(String),
 }
 
 pub(super) fn handler(action: &str) -> Option<Handler> {
@@ -167,8 +168,16 @@ fn other_action(action: &str) -> Option<Handler> {
 
 impl Slb {
     pub(crate) fn apply(&mut self, due: Due) {
-        let Due::Listener { load_balancer, port, protocol, status } = due;
-        self.apply_listener(&load_balancer, port, protocol, status);
+        match due {
+            Due::Listener { load_balancer, port, protocol, status } => {
+                self.apply_listener(&load_balancer, port, protocol, status);
+            }
+            Due::GroupIdle(id) => {
+                if let Some(group) = self.groups.get_mut(&id) {
+                    group.busy = false;
+                }
+            }
+        }
     }
 
     pub(crate) fn load_balancer(&self, id: &str) -> Result<&LoadBalancer, Failure> {

@@ -9,7 +9,7 @@ use super::{
     Context,
     agenda::{Agenda, Due},
     ecs::{Ecs, Instance},
-    nlb::Nlb,
+    nlb::{self, NetworkLoadBalancer, Nlb},
     region::Region,
     slb::Slb,
     sts::Keys,
@@ -86,6 +86,14 @@ impl State {
         for eip in self.network.eips.values_mut().filter(|eip| eip.instance.as_deref() == Some(id)) {
             (eip.status, eip.instance, eip.instance_type) = (EipStatus::Available, None, None);
         }
+        Some(removed)
+    }
+
+    /// Removes a network load balancer with its listeners, protected or not.
+    pub fn remove_network_load_balancer(&mut self, id: &str) -> Option<NetworkLoadBalancer> {
+        let removed = self.nlb.load_balancers.remove(id)?;
+        self.nlb.listeners.retain(|_, listener| listener.load_balancer != id);
+        removed.zones.iter().for_each(|mapping| nlb::zone::release(self, mapping));
         Some(removed)
     }
 

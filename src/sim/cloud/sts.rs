@@ -30,6 +30,10 @@ pub(crate) struct Key {
     expires: Option<Timestamp>,
 }
 
+/// The most sessions that are remembered, expired ones among them: their keys are refused with
+/// a code of their own.
+const SESSIONS: usize = 1_000;
+
 /// All keys that can sign.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys(BTreeMap<String, Key>);
@@ -83,6 +87,16 @@ impl Keys {
         }
     }
 
+    /// Makes room for one more session.
+    fn forget_oldest(&mut self) {
+        let sessions = self.0.iter().filter_map(|(id, key)| Some((key.expires?, id)));
+        if sessions.clone().count() >= SESSIONS
+            && let Some(id) = sessions.min().map(|(_, id)| id.clone())
+        {
+            self.0.remove(&id);
+        }
+    }
+
     /// Issues a key for a role.
     pub(crate) fn issue(&mut self, role: &str, session: &str, expires: Timestamp, entropy: &Entropy) -> Credentials {
         let credentials = Credentials {
@@ -99,6 +113,7 @@ impl Keys {
             token: Some(credentials.token.clone()),
             expires: Some(expires),
         };
+        self.forget_oldest();
         self.0.insert(credentials.access_key.clone(), key);
         credentials
     }

@@ -54,7 +54,7 @@ pub(super) fn edit(cloud: &Cloud, request: &Request, kind: &str, rest: &[&str]) 
         ("instances", [id]) if method == Method::PATCH => change(cloud, id, body(request)?),
         ("load-balancers", [id]) if method == Method::DELETE => {
             let removed = cloud.remove_load_balancer(id).is_some();
-            let removed = removed || cloud.with_state(|state| state.nlb.load_balancers.remove(*id).is_some());
+            let removed = removed || cloud.with_state(|state| state.remove_network_load_balancer(id).is_some());
             existing(removed, id)
         }
         ("members", [group, server]) if method == Method::DELETE => {

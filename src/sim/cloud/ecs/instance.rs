@@ -1,6 +1,6 @@
 //! Instances.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -198,37 +198,40 @@ fn select<'a>(cx: &Context<'_>, state: &'a State) -> Result<Vec<&'a Instance>, F
         Ok(list)
     };
     let (ids, private, public) = (list("InstanceIds")?, list("PrivateIpAddresses")?, list("PublicIpAddresses")?);
+    let private = private.map(|list| addresses(&list));
+    let public = public.map(|list| addresses(&list));
     let wanted = tag::filter(cx.params);
-    let is = |name: &str, value: &str| cx.params.get(name).is_none_or(|wanted| wanted == value);
-    let named = |value: &str| cx.params.get("InstanceName").is_none_or(|pattern| like(pattern, value));
+    let is = |name: &str| cx.params.is(name);
+    let (vpc, vswitch, zone, status) = (is("VpcId"), is("VSwitchId"), is("ZoneId"), is("Status"));
+    let (network, kind, group) = (is("InstanceNetworkType"), is("InstanceType"), cx.params.get("SecurityGroupId"));
+    let pattern = cx.params.get("InstanceName");
     let instances: Vec<&Instance> = match ids {
-        Some(ids) => ids
-            .iter()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .filter_map(|id| state.ecs.instances.get(id))
-            .collect(),
+        Some(ids) => {
+            let ids: BTreeSet<String> = ids.into_iter().collect();
+            ids.iter().filter_map(|id| state.ecs.instances.get(id)).collect()
+        }
         None => state.ecs.instances.values().collect(),
     };
-    Ok(instances
-        .into_iter()
-        .filter(|instance| instance.region == cx.region)
-        .filter(|instance| private.as_ref().is_none_or(|list| list.contains(&instance.address())))
-        .filter(|instance| {
-            public
-                .as_ref()
-                .is_none_or(|list| instance.public_ips.iter().any(|address| list.contains(&address.to_string())))
-        })
-        .filter(|instance| {
-            is("VpcId", &instance.vpc) && is("VSwitchId", &instance.vswitch) && is("ZoneId", &instance.zone)
-        })
-        .filter(|instance| is("Status", instance.status.as_str()) && is("InstanceNetworkType", "vpc"))
-        .filter(|instance| is("InstanceType", &instance.instance_type))
-        .filter(|instance| {
-            cx.params.get("SecurityGroupId").is_none_or(|id| instance.security_groups.iter().any(|group| group == id))
-        })
-        .filter(|instance| named(&instance.name) && tag::matches(&instance.tags, &wanted))
-        .collect())
+    let passes = |one: &&Instance| {
+        one.region == cx.region
+            && private.as_ref().is_none_or(|list| one.private_ip.is_some_and(|address| list.contains(&address)))
+            && public.as_ref().is_none_or(|list| one.public_ips.iter().any(|address| list.contains(address)))
+            && vpc(&one.vpc)
+            && vswitch(&one.vswitch)
+            && zone(&one.zone)
+            && status(one.status.as_str())
+            && network("vpc")
+            && kind(&one.instance_type)
+            && group.is_none_or(|id| one.security_groups.iter().any(|group| group == id))
+            && pattern.is_none_or(|pattern| like(pattern, &one.name))
+            && tag::matches(&one.tags, &wanted)
+    };
+    Ok(instances.into_iter().filter(passes).collect())
+}
+
+/// Those of the texts that are addresses; no resource has any other.
+pub(super) fn addresses(list: &[String]) -> BTreeSet<Ipv4Addr> {
+    list.iter().filter_map(|text| text.trim().parse().ok()).collect()
 }
 
 /// `*` stands for any text at either end.

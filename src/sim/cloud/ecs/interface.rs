@@ -1,6 +1,9 @@
 //! Network interfaces.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, Ipv6Addr},
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -110,25 +113,34 @@ pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value,
             return Err(Failure::invalid(name));
         }
     }
+    let private = super::instance::addresses(&private);
+    let ask_private = !cx.params.list("PrivateIpAddress").is_empty();
     let wanted = tag::filter(cx.params);
-    let is = |name: &str, value: &str| cx.params.get(name).is_none_or(|wanted| wanted == value);
-    let region_of = |interface: &Interface| state.network.vpcs.get(&interface.vpc).map(|vpc| vpc.region.as_str());
-    let found: Vec<&Interface> = state
-        .ecs
-        .interfaces
-        .values()
-        .filter(|i| region_of(i) == Some(cx.region))
-        .filter(|i| ids.is_empty() || ids.contains(&i.id))
-        .filter(|i| private.is_empty() || i.private_ips.iter().any(|address| private.contains(&address.to_string())))
-        .filter(|i| ipv6.is_empty() || i.ipv6.iter().any(|address| is_listed(&ipv6, *address)))
-        .filter(|i| {
-            is("VpcId", &i.vpc) && is("VSwitchId", &i.vswitch) && is("Status", i.status()) && is("Type", i.kind())
-        })
-        .filter(|i| is("InstanceId", i.instance.as_deref().unwrap_or_default()))
-        .filter(|i| is("PrimaryIpAddress", &i.primary_address()) && is("NetworkInterfaceName", &i.name))
-        .filter(|i| cx.params.get("SecurityGroupId").is_none_or(|id| i.security_groups.iter().any(|group| group == id)))
-        .filter(|i| tag::matches(&i.tags, &wanted))
-        .collect();
+    let is = |name: &str| cx.params.is(name);
+    let (vpc, vswitch, status, kind) = (is("VpcId"), is("VSwitchId"), is("Status"), is("Type"));
+    let (instance, primary, name) = (is("InstanceId"), is("PrimaryIpAddress"), is("NetworkInterfaceName"));
+    let group = cx.params.get("SecurityGroupId");
+    let candidates: Vec<&Interface> = if ids.is_empty() {
+        state.ecs.interfaces.values().collect()
+    } else {
+        let ids: BTreeSet<String> = ids.into_iter().collect();
+        ids.iter().filter_map(|id| state.ecs.interfaces.get(id)).collect()
+    };
+    let passes = |one: &&Interface| {
+        state.network.vpcs.get(&one.vpc).is_some_and(|vpc| vpc.region == cx.region)
+            && (!ask_private || one.private_ips.iter().any(|address| private.contains(address)))
+            && (ipv6.is_empty() || one.ipv6.iter().any(|address| is_listed(&ipv6, *address)))
+            && vpc(&one.vpc)
+            && vswitch(&one.vswitch)
+            && status(one.status())
+            && kind(one.kind())
+            && instance(one.instance.as_deref().unwrap_or_default())
+            && (!cx.params.has("PrimaryIpAddress") || primary(&one.primary_address()))
+            && name(&one.name)
+            && group.is_none_or(|id| one.security_groups.iter().any(|group| group == id))
+            && tag::matches(&one.tags, &wanted)
+    };
+    let found: Vec<&Interface> = candidates.into_iter().filter(passes).collect();
     if cx.params.has("PageNumber") || cx.params.has("PageSize") {
         let page = paging::numbered(cx.params, found, 10, 1000)?;
         return Ok(json!({

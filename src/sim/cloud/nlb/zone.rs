@@ -124,7 +124,7 @@ fn make(
 }
 
 /// Gives a mapping's addresses back.
-pub(super) fn release(state: &mut State, mapping: &ZoneMapping) {
+pub(crate) fn release(state: &mut State, mapping: &ZoneMapping) {
     state.network.release_address(&mapping.vswitch, mapping.private_ip);
     if let Some(eip) = mapping.eip.as_ref().and_then(|id| state.network.eips.get_mut(id)) {
         (eip.status, eip.instance, eip.instance_type) = (EipStatus::Available, None, None);

@@ -195,3 +195,15 @@ fn timestamps_and_nonces_are_checked() {
     assert_eq!(failure.code, "InvalidTimeStamp.Format");
     assert!(authenticate(&request, &keys, &mut Nonces::default(), (stamp, stamp), true).is_ok(), "relaxed");
 }
+
+#[test]
+fn nonces_do_not_fill_the_memory() {
+    let mut nonces = Nonces::default();
+    let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    for index in 0..NONCES + 10 {
+        let now = now + std::time::Duration::from_millis(u64::try_from(index).unwrap());
+        nonces.take("key", &index.to_string(), now).unwrap();
+    }
+    assert_eq!((nonces.seen.len(), nonces.by_time.len()), (NONCES, NONCES));
+    assert!(nonces.take("key", &NONCES.to_string(), now).is_err(), "the newest are remembered");
+}

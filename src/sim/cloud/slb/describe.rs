@@ -7,25 +7,33 @@ use crate::sim::cloud::{Context, State, error::Failure, paging, params::Params, 
 
 pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let wanted = wanted_tags(cx.params)?;
-    let is = |name: &str, value: &str| cx.params.get(name).is_none_or(|wanted| wanted == value);
-    let one_of = |name: &str, value: &str| {
-        cx.params.get(name).is_none_or(|list| list.split(',').any(|wanted| wanted.trim() == value))
+    let is = |name: &str| cx.params.is(name);
+    // Some filters take several values, separated by commas.
+    let several = |name: &str| cx.params.get(name).map(|list| list.split(',').map(str::trim).collect::<Vec<_>>());
+    let (ids, names, addresses) = (several("LoadBalancerId"), several("LoadBalancerName"), several("Address"));
+    let among = |list: &Option<Vec<&str>>, value: &str| list.as_ref().is_none_or(|list| list.contains(&value));
+    let (address_type, ip_version, status) = (is("AddressType"), is("AddressIPVersion"), is("LoadBalancerStatus"));
+    let (vpc, vswitch, charge, group) = (is("VpcId"), is("VSwitchId"), is("InternetChargeType"), is("ResourceGroupId"));
+    let (master, slave, network) = (is("MasterZoneId"), is("SlaveZoneId"), cx.params.get("NetworkType"));
+    let passes = |lb: &&LoadBalancer| {
+        lb.region == cx.region
+            && among(&ids, &lb.id)
+            && among(&names, &lb.name)
+            && (addresses.is_none() || among(&addresses, &lb.address.to_string()))
+            && address_type(&lb.address_type)
+            && ip_version(&lb.ip_version)
+            && status(&lb.status)
+            && vpc(&lb.vpc)
+            && vswitch(&lb.vswitch)
+            && charge(&lb.internet_charge_type)
+            && group(&lb.resource_group)
+            && master(&lb.master_zone)
+            && slave(&lb.slave_zone)
+            && network.is_none_or(|kind| kind.eq_ignore_ascii_case(lb.network_type()))
+            // Unlike the other products' filters, one of the tags is enough here.
+            && (wanted.is_empty() || wanted.iter().any(|one| tag::matches(&lb.tags, std::slice::from_ref(one))))
     };
-    let found: Vec<&LoadBalancer> = state
-        .slb
-        .load_balancers
-        .values()
-        .filter(|lb| lb.region == cx.region)
-        .filter(|lb| one_of("LoadBalancerId", &lb.id) && one_of("LoadBalancerName", &lb.name))
-        .filter(|lb| one_of("Address", &lb.address.to_string()) && is("AddressType", &lb.address_type))
-        .filter(|lb| is("AddressIPVersion", &lb.ip_version) && is("LoadBalancerStatus", &lb.status))
-        .filter(|lb| is("VpcId", &lb.vpc) && is("VSwitchId", &lb.vswitch))
-        .filter(|lb| cx.params.get("NetworkType").is_none_or(|kind| kind.eq_ignore_ascii_case(lb.network_type())))
-        .filter(|lb| is("InternetChargeType", &lb.internet_charge_type) && is("ResourceGroupId", &lb.resource_group))
-        .filter(|lb| is("MasterZoneId", &lb.master_zone) && is("SlaveZoneId", &lb.slave_zone))
-        // Unlike the other products' filters, one of the tags is enough here.
-        .filter(|lb| wanted.is_empty() || wanted.iter().any(|one| tag::matches(&lb.tags, std::slice::from_ref(one))))
-        .collect();
+    let found: Vec<&LoadBalancer> = state.slb.load_balancers.values().filter(passes).collect();
     let page = paging::numbered(cx.params, found, 10, 100)?;
     let items: Vec<Value> = page.items.iter().map(|lb| list_item(lb)).collect();
     Ok(json!({

@@ -21,6 +21,8 @@ pub struct Group {
     pub load_balancer: String,
     /// Name.
     pub name: String,
+    /// A change is being applied; no other one is taken meanwhile.
+    pub busy: bool,
     /// Servers in the order in which they came.
     pub servers: Vec<Server>,
     /// Tags.
@@ -44,6 +46,18 @@ impl Slb {
         self.groups.get_mut(id).ok_or_else(|| missing(id))
     }
 
+    /// A group that takes changes now.
+    pub(super) fn idle_group(&self, id: &str) -> Result<&Group, Failure> {
+        let group = self.group(id)?;
+        if group.busy {
+            return Err(Failure::bad(
+                "VServerGroupProcessing",
+                format!("The group {id} is being configured; please wait."),
+            ));
+        }
+        Ok(group)
+    }
+
     /// The listeners that send connections to a group.
     fn users_of(&self, group: &Group) -> impl Iterator<Item = &Listener> {
         let listeners = self.load_balancers.get(&group.load_balancer).into_iter().flat_map(|lb| &lb.listeners);
@@ -61,6 +75,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     let group = Group {
         name: cx.params.get("VServerGroupName").map_or_else(|| id.clone(), str::to_owned),
         load_balancer: load_balancer.to_owned(),
+        busy: false,
         servers,
         tags: tag::given(cx.params)?,
         created: cx.now,
@@ -74,7 +89,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
 
 pub(super) fn delete(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("VServerGroupId")?;
-    let group = state.slb.group(id)?;
+    let group = state.slb.idle_group(id)?;
     if state.slb.users_of(group).next().is_some() {
         return Err(Failure::bad("RspoolVipExist", "there are vips associating with this vServer group."));
     }

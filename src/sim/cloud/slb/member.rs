@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::sim::cloud::{Context, State, error::Failure, params::Params};
+use super::Due;
+use crate::sim::cloud::{Context, State, agenda, error::Failure, params::Params};
 
 /// The most servers in one call.
 const PER_CALL: usize = 20;
@@ -205,7 +206,12 @@ pub(super) fn list(servers: &[Server]) -> Value {
     json!({ "BackendServer": servers.iter().map(item).collect::<Vec<_>>() })
 }
 
-fn reply(state: &State, id: &str) -> Result<Value, Failure> {
+/// The answer after a change, from which on the group is busy for a while.
+fn reply(cx: &Context<'_>, state: &mut State, id: &str) -> Result<Value, Failure> {
+    if cx.changed() && !cx.options.delays.group_change.is_zero() {
+        state.slb.group_mut(id)?.busy = true;
+        state.later(cx, cx.options.delays.group_change, agenda::Due::Slb(Due::GroupIdle(id.to_owned())));
+    }
     let group = state.slb.group(id)?;
     Ok(json!({ "VServerGroupId": id, "BackendServers": list(&group.servers) }))
 }
@@ -213,7 +219,7 @@ fn reply(state: &State, id: &str) -> Result<Value, Failure> {
 /// Adds servers; one that is there already stays as it is.
 pub(super) fn add(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("VServerGroupId")?;
-    let group = state.slb.group(id)?;
+    let group = state.slb.idle_group(id)?;
     let list = given(cx.params, "BackendServers")?;
     let fresh = list.into_iter().filter(|given| !group.servers.iter().any(|server| given.means(server))).collect();
     let servers = admit(cx, state, &group.load_balancer.clone(), fresh)?;
@@ -221,26 +227,27 @@ pub(super) fn add(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Fail
         cx.change();
     }
     state.slb.group_mut(id)?.servers.extend(servers);
-    reply(state, id)
+    reply(cx, state, id)
 }
 
 /// Removes servers; one that is not there is no error.
 pub(super) fn remove(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("VServerGroupId")?;
     let list = given(cx.params, "BackendServers")?;
+    state.slb.idle_group(id)?;
     let servers = &mut state.slb.group_mut(id)?.servers;
     let before = servers.len();
     servers.retain(|server| !list.iter().any(|given| given.means(server)));
     if servers.len() != before {
         cx.change();
     }
-    reply(state, id)
+    reply(cx, state, id)
 }
 
 /// Swaps servers: the old list goes, the new one comes.
 pub(super) fn modify(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("VServerGroupId")?;
-    let group = state.slb.group(id)?.clone();
+    let group = state.slb.idle_group(id)?.clone();
     let old = given(cx.params, "OldBackendServers")?;
     let new = given(cx.params, "NewBackendServers")?;
     let mut servers = group.servers.clone();
@@ -249,13 +256,14 @@ pub(super) fn modify(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     servers.extend(admit(cx, state, &group.load_balancer, new)?);
     let group = state.slb.group_mut(id)?;
     cx.set(&mut group.servers, servers);
-    reply(state, id)
+    reply(cx, state, id)
 }
 
 /// Changes the group's name, and weight and description of servers that are there.
 pub(super) fn set(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let id = cx.params.required("VServerGroupId")?;
     let list = given(cx.params, "BackendServers")?;
+    state.slb.idle_group(id)?;
     let group = state.slb.group_mut(id)?;
     if list.is_empty() && !cx.params.has("VServerGroupName") {
         return Err(Failure::missing("BackendServers"));
@@ -274,7 +282,7 @@ pub(super) fn set(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Fail
     if let Some(name) = cx.params.get("VServerGroupName") {
         cx.set(&mut group.name, name.to_owned());
     }
-    let mut reply = reply(state, id)?;
+    let mut reply = reply(cx, state, id)?;
     reply["VServerGroupName"] = state.slb.group(id)?.name.clone().into();
     Ok(reply)
 }

@@ -195,3 +195,18 @@ async fn default_servers_serve_listeners_without_a_group() {
     client.ok("slb.RemoveBackendServers", &[lb, ("BackendServers", "[\"i-bp1node0001\"]")]).await;
     assert!(client.cloud.load_balancers()[0].servers.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_group_is_busy_after_a_change_if_that_is_wanted() {
+    let delays = Delays { group_change: std::time::Duration::from_secs(1), ..Delays::none() };
+    let client = Client::with(World::with_nodes(3), Options { delays, ..Options::default() });
+    let group = prepared(&client, false).await;
+    let add = servers(&[("i-bp1node0001", 80, 1)]);
+    let add = [("VServerGroupId", group.as_str()), ("BackendServers", add.as_str())];
+    client.ok("slb.AddVServerGroupBackendServers", &add).await;
+    client.refused("slb.RemoveVServerGroupBackendServers", &add, "VServerGroupProcessing").await;
+    client.refused("slb.DeleteVServerGroup", &add[..1], "VServerGroupProcessing").await;
+    client.ok("slb.DescribeVServerGroupAttribute", &add[..1]).await;
+    client.wait(1_000).await;
+    client.ok("slb.RemoveVServerGroupBackendServers", &add).await;
+}
