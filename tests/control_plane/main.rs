@@ -1,0 +1,38 @@
+//! The stories on a real control plane: etcd, API server, controller manager and scheduler of
+//! `tests/kubernetes`, over TLS and in real time. The controller has no more rights than the
+//! ServiceAccount that `deploy/` ships.
+//!
+//! Run it with `make test-kubernetes`, which builds the control plane first.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, unreachable_pub)]
+
+#[path = "../stories/stage.rs"]
+mod stage;
+
+#[path = "../stories/events.rs"]
+mod events;
+#[path = "../stories/nodes.rs"]
+mod nodes;
+#[path = "../stories/replicas.rs"]
+mod replicas;
+#[path = "../stories/services.rs"]
+mod services;
+
+#[path = "../stories/all.rs"]
+#[macro_use]
+mod all;
+
+mod audit;
+mod commands;
+mod lifetime;
+mod manifests;
+mod plane;
+mod processes;
+mod rights;
+mod theatre;
+
+mod real {
+    use crate::theatre::play;
+
+    each_story!(play);
+}

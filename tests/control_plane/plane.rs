@@ -1,0 +1,97 @@
+//! A control plane as a child process, and kubectl on it.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Output, Stdio},
+};
+
+use serde::Deserialize;
+
+/// Runs until it is dropped or this process ends, however that happens: then the pipe to it closes.
+pub struct ControlPlane {
+    child: Child,
+    input: Option<ChildStdin>,
+    pub told: Told,
+}
+
+/// What it tells when everything runs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    pub server: String,
+    /// Of an administrator.
+    pub kubeconfig: PathBuf,
+    /// The certificate authority's certificate.
+    pub ca: PathBuf,
+    pub audit_log: PathBuf,
+    /// Program and first arguments.
+    pub kubectl: Vec<String>,
+    pub dir: PathBuf,
+    pub pids: std::collections::BTreeMap<String, u32>,
+}
+
+// === impl ControlPlane ===
+
+impl ControlPlane {
+    /// Starts one and waits until it is ready.
+    pub fn start() -> Self {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/kubernetes/control-plane");
+        assert!(program.exists(), "{} is not there: make test-kubernetes builds it", program.display());
+        let mut command = Command::new(program);
+        command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // What went wrong stands on standard error.
+        let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("no control plane: {error} ({line:?})"));
+        Self { child, input, told }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes the pipe, as the end of this process would, and waits for the end.
+    pub fn stop(&mut self) {
+        self.input = None;
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    /// SIGKILL, which it cannot answer.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Runs kubectl as the administrator, in the folder of this package.
+    pub fn kubectl_output(&self, arguments: &[&str]) -> Output {
+        let (program, first) = self.told.kubectl.split_first().unwrap();
+        Command::new(program)
+            .args(first)
+            .args(arguments)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("KUBECONFIG", &self.told.kubeconfig)
+            .env("HOME", &self.told.dir)
+            .output()
+            .unwrap()
+    }
+
+    /// What kubectl printed; it must succeed and warn of nothing.
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = self.kubectl_output(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {error}");
+        assert!(!error.contains("Warning"), "kubectl {arguments:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}

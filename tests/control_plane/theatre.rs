@@ -1,0 +1,164 @@
+//! Where stories are played: one control plane for all of them, one story at a time, each on an
+//! empty cluster and a new cloud.
+
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+
+use ccm::{
+    clock::Clock,
+    entropy::Entropy,
+    kubernetes::client,
+    sim::{
+        cloud::{self, AccessKey},
+        world::World,
+    },
+};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{
+        apps::v1::Deployment,
+        coordination::v1::Lease,
+        core::v1::{Event, Node, Pod, Service},
+    },
+};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
+};
+use parking_lot::{Mutex, MutexGuard};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::{
+    audit::{self, Entry},
+    plane::ControlPlane,
+    stage::{Cluster, Stage},
+};
+
+/// The user that the API server sees in the controller.
+pub const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
+
+/// Access keys of the cloud, with their secrets. The first is the one of controllers in this process.
+pub const KEYS: [(&str, &str); 4] =
+    [("testid", "testsecret"), ("first", "secret1"), ("second", "secret2"), ("third", "secret3")];
+
+static THEATRE: Mutex<Option<Theatre>> = Mutex::new(None);
+
+/// A control plane that everything of `deploy/` was applied to.
+pub struct Theatre {
+    pub plane: ControlPlane,
+    /// With a token of the shipped ServiceAccount, as a pod of the DaemonSet would have.
+    pub account_kubeconfig: PathBuf,
+}
+
+/// Waits for the theatre to be free, and opens it if nobody did so far.
+pub fn theatre() -> parking_lot::MappedMutexGuard<'static, Theatre> {
+    MutexGuard::map(THEATRE.lock(), |theatre| theatre.get_or_insert_with(Theatre::open))
+}
+
+/// Plays a story; fails if the controller was refused anything.
+pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
+    play_in(&theatre(), story);
+}
+
+/// Plays a story and answers what the API server noted of the controller meanwhile.
+pub fn play_in<F: Future<Output = ()>>(theatre: &Theatre, story: impl FnOnce(Stage) -> F) -> Vec<Entry> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let before = runtime.block_on(async {
+        let administrator = theatre.client(&theatre.plane.told.kubeconfig, "story").await;
+        clear(&administrator).await;
+        let before = audit::read(&theatre.plane.told.audit_log).len();
+        let (clock, entropy) = (Clock::system(), Entropy::system());
+        let keys = KEYS.map(|(id, secret)| AccessKey { id: id.into(), secret: secret.into() });
+        let region = cloud::World { access_keys: keys.into(), ..cloud::World::default() };
+        let world = World::with(region, cloud::Options::default(), clock.clone(), &entropy).unwrap();
+        let controller = theatre.client(&theatre.account_kubeconfig, "controller").await;
+        let cluster = Cluster { administrator, controller, real: true };
+        Stage::new(world, cluster, clock, entropy).play(story).await;
+        before
+    });
+    // The controllers of the story end with its runtime.
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    let entries = audit::read(&theatre.plane.told.audit_log).split_off(before);
+    let own: Vec<Entry> = entries.into_iter().filter(|entry| entry.user.username == ACCOUNT).collect();
+    let refused: Vec<&Entry> = own.iter().filter(|entry| entry.is_refusal()).collect();
+    assert!(refused.is_empty(), "the API server refused the controller: {refused:#?}");
+    own
+}
+
+// === impl Theatre ===
+
+impl Theatre {
+    fn open() -> Self {
+        // The process may have it already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let plane = ControlPlane::start();
+        plane.kubectl(&["apply", "--validate=strict", "-f", "deploy/configmap-accesskey.yaml"]);
+        plane.kubectl(&["apply", "--validate=strict", "-k", "deploy/"]);
+        let token = plane.kubectl(&["create", "token", "cloud-controller-manager", "--namespace=kube-system"]);
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": {
+                "server": plane.told.server, "certificate-authority": plane.told.ca,
+            } }],
+            "users": [{ "name": "controller", "user": { "token": token.trim() } }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "controller" } }],
+        });
+        let account_kubeconfig = plane.told.dir.join("controller.kubeconfig");
+        std::fs::write(&account_kubeconfig, kubeconfig.to_string()).unwrap();
+        Self { plane, account_kubeconfig }
+    }
+
+    /// A client as the program makes its own.
+    async fn client(&self, kubeconfig: &std::path::Path, user_agent: &str) -> Client {
+        let options = client::Options {
+            kubeconfig: Some(kubeconfig.to_owned()),
+            kubeconfig_env: None,
+            home: None,
+            master: None,
+            user_agent: user_agent.to_owned(),
+            qps: 0.0,
+            burst: 0,
+            timeout: Duration::from_secs(30),
+        };
+        let located = client::locate(&options).await.unwrap();
+        client::connect(located.config, &options, Arc::new(|| true)).unwrap()
+    }
+}
+
+/// Removes what a story left behind, finished or not.
+async fn clear(administrator: &Client) {
+    let services: Api<Service> = Api::namespaced(administrator.clone(), "default");
+    for service in services.list(&ListParams::default()).await.unwrap() {
+        let name = service.name_any();
+        if name == "kubernetes" {
+            continue;
+        }
+        let bare = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+        let _ = services.patch(&name, &PatchParams::default(), &bare).await;
+        let _ = services.delete(&name, &DeleteParams::default()).await;
+    }
+    remove_all::<Deployment>(administrator).await;
+    remove_all::<Event>(administrator).await;
+    let now = DeleteParams::default().grace_period(0);
+    let nodes: Api<Node> = Api::all(administrator.clone());
+    nodes.delete_collection(&now, &ListParams::default()).await.unwrap();
+    let leases: Api<Lease> = Api::namespaced(administrator.clone(), "kube-system");
+    let _ = leases.delete("ccm", &DeleteParams::default()).await;
+    let pods: Api<Pod> = Api::namespaced(administrator.clone(), "default");
+    for _ in 0..600 {
+        let _ = pods.delete_collection(&now, &ListParams::default()).await;
+        if pods.list(&ListParams::default()).await.unwrap().items.is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the pods of an earlier story do not go");
+}
+
+async fn remove_all<K>(administrator: &Client)
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug,
+{
+    let api: Api<K> = Api::namespaced(administrator.clone(), "default");
+    api.delete_collection(&DeleteParams::background(), &ListParams::default()).await.unwrap();
+}

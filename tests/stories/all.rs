@@ -1,0 +1,22 @@
+//! The list of stories. A line here is a test on either cluster.
+
+/// Makes a test of each story, played by the given function.
+#[macro_export]
+macro_rules! each_story {
+    ($play:ident) => {
+        each_story! { $play:
+            nodes::pods_run_once_their_node_is_initialised;
+            nodes::the_node_of_a_released_instance_goes;
+            nodes::a_node_has_a_route_for_its_pods;
+            services::a_service_lives_from_creation_to_deletion;
+            services::members_follow_nodes_and_traffic_policy;
+            services::two_services_do_not_mind_each_other;
+            events::what_was_done_and_what_is_wrong_is_told;
+            replicas::a_killed_leader_is_followed_without_a_write;
+            replicas::a_stopped_leader_gives_its_lease_back;
+        }
+    };
+    ($play:ident: $($file:ident::$story:ident;)+) => {
+        $(#[test] fn $story() { $play($crate::$file::$story); })+
+    };
+}

@@ -1,0 +1,24 @@
+//! What people are told.
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+pub async fn what_was_done_and_what_is_wrong_is_told(stage: Stage) {
+    let _replica = stage.start();
+    let node = stage.joined(1).await.remove(0);
+    stage.expose_web().await;
+    let told = |object: &'static str, kind: &'static str, reason: &'static str| {
+        let stage = stage.clone();
+        async move {
+            let all = stage.told(object).await;
+            all.into_iter().find(|(k, r, _)| k == kind && r == reason).map(|(_, _, message)| message)
+        }
+    };
+    stage.until("the success", || told("web", "Normal", "EnsuredLoadBalancer")).await;
+    let wrong = [("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-bandwidth", "fast")];
+    stage.expose("bad", &wrong, json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] })).await;
+    let message = stage.until("the failure", || told("bad", "Warning", "SyncLoadBalancerFailed")).await;
+    assert!(message.contains("bandwidth is \"fast\""), "{message}");
+    assert!(!stage.told(&node).await.iter().any(|(kind, _, _)| kind == "Warning"), "{:?}", stage.told(&node).await);
+}

@@ -1,0 +1,307 @@
+//! What a story is played on: a cluster, a simulated cloud, and replicas of the real controller.
+//!
+//! A story speaks to the cluster as people do, through its API, and so cannot tell which of the
+//! two it is. It waits for what it wants to see, and never for a time to pass.
+
+use std::{collections::BTreeMap, fmt::Debug, future::Future, sync::Arc, time::Duration};
+
+use ccm::{
+    alibaba::rpc::InProcess,
+    clock::Clock,
+    config::{self, Config, Request},
+    daemon::{self, Surroundings, shutdown::Shutdown},
+    entropy::Entropy,
+    sim::{
+        cloud::{Call, Cloud},
+        world::World,
+    },
+};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{
+        coordination::v1::Lease,
+        core::v1::{Event, Node, Service},
+    },
+};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+/// Tells the real cluster's kubelets which nodes have a machine.
+const MACHINE: &str = "machine.test/running";
+/// How long a story waits for what it wants to see.
+const PATIENCE: Duration = Duration::from_secs(90);
+const PACE: Duration = Duration::from_millis(100);
+
+/// The way into a cluster.
+#[derive(Clone)]
+pub struct Cluster {
+    /// May do anything; stands for the people of the story.
+    pub administrator: Client,
+    /// May do what the controller may.
+    pub controller: Client,
+    /// Whether kubelets and a controller manager are at work, or the simulated world plays them.
+    pub real: bool,
+}
+
+/// A cluster, a cloud, and any number of controller replicas.
+#[derive(Clone)]
+pub struct Stage {
+    world: World,
+    cluster: Cluster,
+    clock: Clock,
+    entropy: Entropy,
+    machines: Arc<std::sync::atomic::AtomicU32>,
+}
+
+/// A running controller.
+pub struct Replica {
+    task: JoinHandle<Result<(), daemon::Error>>,
+    shutdown: Shutdown,
+}
+
+// === impl Stage ===
+
+impl Stage {
+    pub fn new(world: World, cluster: Cluster, clock: Clock, entropy: Entropy) -> Self {
+        Self { world, cluster, clock, entropy, machines: Arc::default() }
+    }
+
+    /// Plays a story to its end.
+    pub async fn play<F: Future<Output = ()>>(self, story: impl FnOnce(Self) -> F) {
+        story(self.clone()).await;
+        assert_eq!(self.cloud().contract_breaches(), Vec::<String>::new(), "the simulated cloud broke its contract");
+    }
+
+    pub fn cloud(&self) -> &Cloud {
+        &self.world.cloud
+    }
+
+    /// Starts a controller as the DaemonSet does, with VPC routes.
+    pub fn start(&self) -> Replica {
+        let shutdown = Shutdown::new();
+        let surroundings = Surroundings {
+            client: self.cluster.controller.clone(),
+            transport: Arc::new(InProcess::new(self.cloud().router())),
+            clock: self.clock.clone(),
+            entropy: self.entropy.fork(),
+        };
+        Replica { task: tokio::spawn(daemon::run(config(), surroundings, shutdown.clone())), shutdown }
+    }
+
+    /// Waits until `seen` finds something; fails the test if it does not in time.
+    pub async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, mut seen: impl FnMut() -> F) -> T {
+        for _ in 0..PATIENCE.as_millis() / PACE.as_millis() {
+            if let Some(found) = seen().await {
+                return found;
+            }
+            tokio::time::sleep(PACE).await;
+        }
+        let events: Vec<String> = self
+            .list::<Event>()
+            .await
+            .into_iter()
+            .map(|e| format!("{:?} {:?}: {:?}", e.involved_object.name, e.reason, e.message))
+            .collect();
+        panic!("not seen in time: {what}\nevents: {events:#?}\ncalls: {:#?}", self.calls());
+    }
+
+    /// The actions called so far, oldest first, such as `slb.CreateLoadBalancer`; failures with
+    /// their code.
+    pub fn calls(&self) -> Vec<String> {
+        let word = |call: Call| match call.code {
+            Some(code) => format!("{}.{} {code}", call.product, call.action),
+            None => format!("{}.{}", call.product, call.action),
+        };
+        self.cloud().calls().into_iter().filter(|call| call.product != "metadata").map(word).collect()
+    }
+
+    /// The calls that changed something.
+    pub fn writes(&self) -> Vec<String> {
+        let changed = self.cloud().calls().into_iter().filter(|call| call.changed);
+        changed.map(|call| format!("{}.{}", call.product, call.action)).collect()
+    }
+}
+
+// Machines.
+impl Stage {
+    /// A new instance boots, and its kubelet registers it as one with an external cloud provider
+    /// does. Answers the node's name.
+    pub async fn join(&self) -> String {
+        let number = self.machines.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let instance = self.world.boot(number).unwrap();
+        let name = format!("cn-hangzhou.{instance}");
+        let mut node = self.world.node(&name, Some(&name), number);
+        node.annotations_mut().insert(MACHINE.into(), "true".into());
+        if self.cluster.real {
+            // The controller manager gives each node its part of the pod network.
+            let spec = node.spec.as_mut().unwrap();
+            (spec.pod_cidr, spec.pod_cidrs) = (None, None);
+        }
+        let nodes: Api<Node> = Api::all(self.cluster.administrator.clone());
+        nodes.create(&PostParams::default(), &node).await.unwrap();
+        name
+    }
+
+    /// Joins nodes and waits until the controller has taken them into service.
+    pub async fn joined(&self, count: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        for _ in 0..count {
+            names.push(self.join().await);
+        }
+        for name in &names {
+            let initialised = || async { self.node(name).await.filter(|node| !is_tainted(node)) };
+            self.until("an initialised node", initialised).await;
+        }
+        names
+    }
+
+    /// The instance of a node is released: kubelet falls silent.
+    pub async fn release(&self, node: &str) {
+        if self.cluster.real {
+            let (_, instance) = node.split_once('.').unwrap();
+            self.cloud().remove_instance(instance);
+            let silent = json!({ "metadata": { "annotations": { MACHINE: null } } });
+            let nodes: Api<Node> = Api::all(self.cluster.administrator.clone());
+            nodes.patch(node, &PatchParams::default(), &Patch::Merge(silent)).await.unwrap();
+        } else {
+            self.world.leave(node).unwrap();
+        }
+    }
+
+    pub async fn node(&self, name: &str) -> Option<Node> {
+        Api::all(self.cluster.administrator.clone()).get_opt(name).await.unwrap()
+    }
+}
+
+// Objects of the namespace `default`.
+impl Stage {
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.cluster.administrator.clone(), "default")
+    }
+
+    pub async fn create<K>(&self, object: Value) -> K
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + Debug,
+    {
+        let object: K = serde_json::from_value(object).unwrap();
+        self.api().create(&PostParams::default(), &object).await.unwrap()
+    }
+
+    pub async fn list<K>(&self) -> Vec<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + Debug,
+    {
+        self.api().list(&ListParams::default()).await.unwrap().items
+    }
+
+    pub async fn service(&self, name: &str) -> Option<Service> {
+        self.api().get_opt(name).await.unwrap()
+    }
+
+    /// Creates a Service with this spec.
+    pub async fn expose(&self, name: &str, annotations: &[(&str, &str)], spec: Value) -> Service {
+        let annotations: BTreeMap<&str, &str> = annotations.iter().copied().collect();
+        self.create(json!({ "metadata": { "name": name, "annotations": annotations }, "spec": spec })).await
+    }
+
+    /// Creates a Service of type LoadBalancer with one TCP port.
+    pub async fn expose_web(&self) -> Service {
+        let spec = json!({ "type": "LoadBalancer", "selector": { "app": "web" }, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] });
+        self.expose("web", &[], spec).await
+    }
+
+    /// Changes the spec of a Service by a merge patch.
+    pub async fn change(&self, name: &str, spec: Value) -> Service {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        self.api().patch(name, &PatchParams::default(), &patch).await.unwrap()
+    }
+
+    pub async fn delete_service(&self, name: &str) {
+        self.api::<Service>().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Waits until the Service shows an address; answers it.
+    pub async fn address(&self, name: &str) -> String {
+        self.until("an address in the Service's status", || async { address_of(&self.service(name).await?) }).await
+    }
+
+    /// Runs so many pods with the label `app: web`.
+    pub async fn deploy_web(&self, replicas: u32) {
+        let labels = json!({ "app": "web" });
+        let container = json!({ "name": "web", "image": "nginx:1.29", "ports": [{ "containerPort": 8080 }] });
+        let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": [container] } });
+        let spec = json!({ "replicas": replicas, "selector": { "matchLabels": labels }, "template": template });
+        self.create::<k8s_openapi::api::apps::v1::Deployment>(json!({ "metadata": { "name": "web" }, "spec": spec }))
+            .await;
+    }
+
+    /// Type, reason and message of all events about an object.
+    pub async fn told(&self, object: &str) -> Vec<(String, String, String)> {
+        let about = ListParams::default().fields(&format!("involvedObject.name={object}"));
+        let events: Api<Event> = Api::all(self.cluster.administrator.clone());
+        let list = events.list(&about).await.unwrap();
+        let pick =
+            |e: Event| (e.type_.unwrap_or_default(), e.reason.unwrap_or_default(), e.message.unwrap_or_default());
+        list.items.into_iter().map(pick).collect()
+    }
+}
+
+// The controller's own.
+impl Stage {
+    /// The leader lease.
+    pub async fn lease(&self) -> Option<Lease> {
+        Api::namespaced(self.cluster.administrator.clone(), "kube-system").get_opt("ccm").await.unwrap()
+    }
+}
+
+// === impl Replica ===
+
+impl Replica {
+    /// SIGTERM; waits for the end.
+    pub async fn stop(self) -> Result<(), daemon::Error> {
+        self.shutdown.request();
+        self.task.await.unwrap()
+    }
+
+    /// SIGKILL.
+    pub async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+fn config() -> Config {
+    let global = json!({
+        "accessKeyID": "dGVzdGlk", "accessKeySecret": "dGVzdHNlY3JldA==", "clusterID": "c1",
+        "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
+    });
+    let file = json!({ "Global": global }).to_string();
+    let environment = config::environment::Fixed::default().with_file("/cloud-config", &file);
+    let flags = [
+        "--cloud-config=/cloud-config",
+        "--cluster-cidr=172.20.0.0/16",
+        "--health-probe-bind-addr=0",
+        "--metrics-bind-addr=0",
+    ];
+    match config::read(flags.map(Into::into), &environment).unwrap() {
+        Request::Run(config) => *config,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn is_tainted(node: &Node) -> bool {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.map(|taint| taint.key.as_str()).any(|key| key == "node.cloudprovider.kubernetes.io/uninitialized")
+}
+
+pub fn address_of(service: &Service) -> Option<String> {
+    service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref()?.first()?.ip.clone()
+}
