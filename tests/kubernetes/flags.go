@@ -9,8 +9,9 @@ const (
 	serviceNetwork = "10.96.0.0/16"
 )
 
-// Machine marks the nodes that kwok keeps alive. A node without it is a machine that went silent.
-const machineAnnotation = "machine.test/running=true"
+// The label of nodes that kwok keeps alive. A node that loses it is a machine that went silent.
+// An annotation would not do: losing it ends no watch.
+const machineLabel = "machine.test/running=true"
 
 func etcdFlags(p *plane, client string) []string {
 	peer := "http://127.0.0.1:0" // a single member has no peers
@@ -78,7 +79,7 @@ func kwokFlags(p *plane) []string {
 	return []string{
 		"--kubeconfig=" + p.path("kwok.kubeconfig"),
 		"--config=" + p.path("stages.yaml"),
-		"--manage-nodes-with-annotation-selector=" + machineAnnotation,
+		"--manage-nodes-with-label-selector=" + machineLabel,
 		"--node-lease-duration-seconds=8",
 		"--node-ip=", // addresses are for the controller under test to tell
 		"--server-address=",

@@ -20,6 +20,9 @@ var kwokStages = strings.Join([]string{
 }, "\n---\n")
 
 func runKwok() int {
+	// The other components in this program have flags for every command; one of them is no flag of
+	// kwok's kind of the same name.
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ExitOnError)
 	// kwok reads its configuration, stages among it, before it knows its other flags.
 	early := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	early.ParseErrorsAllowlist.UnknownFlags = true

@@ -31,7 +31,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Tells the real cluster's kubelets which nodes have a machine.
+/// The label of nodes that have a machine, for the real cluster's kubelets.
 const MACHINE: &str = "machine.test/running";
 /// How long a story waits for what it wants to see.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -136,7 +136,7 @@ impl Stage {
         let instance = self.world.boot(number).unwrap();
         let name = format!("cn-hangzhou.{instance}");
         let mut node = self.world.node(&name, Some(&name), number);
-        node.annotations_mut().insert(MACHINE.into(), "true".into());
+        node.labels_mut().insert(MACHINE.into(), "true".into());
         if self.cluster.real {
             // The controller manager gives each node its part of the pod network.
             let spec = node.spec.as_mut().unwrap();
@@ -165,7 +165,7 @@ impl Stage {
         if self.cluster.real {
             let (_, instance) = node.split_once('.').unwrap();
             self.cloud().remove_instance(instance);
-            let silent = json!({ "metadata": { "annotations": { MACHINE: null } } });
+            let silent = json!({ "metadata": { "labels": { MACHINE: null } } });
             let nodes: Api<Node> = Api::all(self.cluster.administrator.clone());
             nodes.patch(node, &PatchParams::default(), &Patch::Merge(silent)).await.unwrap();
         } else {
