@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
+use k8s_openapi::api::{
+    core::v1::Event,
+    rbac::v1::{ClusterRole, PolicyRule, Role},
+};
+use serde_json::json;
 
 use crate::{
     stage::Stage,
@@ -19,6 +23,17 @@ async fn life(stage: Stage) {
     stage.deploy_web(1).await;
     stage.expose_web().await;
     stage.address("web").await;
+    // What is told a second time is counted, not told anew.
+    stage.change("web", json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] })).await;
+    let counted = || async {
+        let event = stage
+            .list::<Event>()
+            .await
+            .into_iter()
+            .find(|event| event.reason.as_deref() == Some("EnsuredLoadBalancer"));
+        event?.count.filter(|count| *count == 2)
+    };
+    stage.until("the success counted twice", counted).await;
     stage.release(&nodes[0]).await;
     stage.until("the Node gone", || async { stage.node(&nodes[0]).await.is_none().then_some(()) }).await;
     stage.delete_service("web").await;

@@ -2,6 +2,7 @@
 //! embedded Kubernetes API, without a socket and on paused time; in `tests/control_plane` it is a
 //! real one.
 
+#![cfg(feature = "sim")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod stage;
