@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{
     Cloud,
+    error::Failure,
     fault::Kind,
     gateway::{Arrival, Served},
     wire::Request,
@@ -22,6 +23,9 @@ use super::{
 /// Marks an answer that stands for a broken connection. Its body fails when it is read; a
 /// transport without sockets can look at the header instead.
 pub const DROP_HEADER: &str = "x-sim-drop";
+
+/// The content type of all answers that are not XML.
+const JSON: &str = "application/json;charset=utf-8";
 
 /// The largest request body that is read.
 const BODY_LIMIT: usize = 4 << 20;
@@ -32,7 +36,12 @@ pub(super) fn router(cloud: Cloud) -> Router {
 
 async fn serve(Extracted(cloud): Extracted<Cloud>, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, BODY_LIMIT).await.unwrap_or_default();
+    let Ok(body) = to_bytes(body, BODY_LIMIT).await else {
+        let failure =
+            Failure::new(413, "RequestEntityTooLarge", format!("The body is larger than {BODY_LIMIT} bytes."));
+        let id = cloud.inner.lock().entropy.uuid().to_uppercase();
+        return reply(failure.status, JSON, failure.body(&id, "localhost", "").to_string());
+    };
     let request = Request::new(parts.method, &parts.uri, parts.headers, body);
     if request.path.starts_with("/latest") {
         return cloud.metadata(&request);
@@ -67,8 +76,7 @@ fn respond(request: &Request, arrival: &Arrival, served: &Served) -> Response {
     if arrival.fault == Some(Kind::TruncatedJson) {
         bytes.truncate(bytes.len() / 2);
     }
-    let mut response =
-        reply(status, if xml { "text/xml;charset=utf-8" } else { "application/json;charset=utf-8" }, bytes);
+    let mut response = reply(status, if xml { "text/xml;charset=utf-8" } else { JSON }, bytes);
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&arrival.request_id) {
         headers.insert("x-acs-request-id", id);
@@ -103,7 +111,7 @@ pub(super) fn reply(status: u16, content_type: &'static str, body: impl Into<Bod
 fn broken() -> Response {
     let cut = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "the simulated connection was cut");
     let body = Body::from_stream(futures::stream::once(async { Err::<Bytes, _>(cut) }));
-    let mut response = reply(200, "application/json;charset=utf-8", body);
+    let mut response = reply(200, JSON, body);
     response.headers_mut().insert(DROP_HEADER, HeaderValue::from_static("1"));
     response
 }

@@ -25,6 +25,17 @@ async fn malformed_requests_get_the_clouds_error_shape() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_body_without_end_is_not_read() {
+    let client = Client::new();
+    let request = Request::post("/").body(Body::from(vec![b'a'; 5 << 20])).unwrap();
+    let response = client.send(request).await;
+    assert_eq!(response.status(), 413);
+    let body = to_bytes(response.into_body(), 1 << 16).await.unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert!(body["Code"].is_string() && body["RequestId"].is_string(), "{body}");
+}
+
 #[test]
 fn every_action_of_the_contract_is_simulated() {
     let missing = Contract::get().actions().filter(|action| handler(&action.product, &action.name).is_none());
