@@ -50,6 +50,7 @@ impl Scene {
             resource_group: None,
             disable_public: false,
             type_annotation: false,
+            eni_by_default: false,
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_secs(6 * 60 * 60),
@@ -67,9 +68,9 @@ impl Scene {
 
     /// What the Service should have.
     fn desired(&self) -> Desired {
-        let backends = members::backends(&self.service, &Requested::default(), &self.nodes, &[]);
+        let backends = members::backends(&self.service, &Requested::default(), false, &self.nodes, &[]);
         let requested = Annotations::of(&self.service).parse().unwrap();
-        desired(&self.service, requested, &backends, &self.options)
+        desired(&self.service, requested, &backends, &BTreeMap::new(), &self.options)
     }
 
     /// From the cluster's objects to the number of steps.
@@ -157,7 +158,7 @@ fn one_member_changed(bencher: divan::Bencher) {
 #[divan::bench]
 fn members_alone(bencher: divan::Bencher) {
     let scene = Scene::converged();
-    bencher.bench_local(|| members::backends(&scene.service, &Requested::default(), &scene.nodes, &[]));
+    bencher.bench_local(|| members::backends(&scene.service, &Requested::default(), false, &scene.nodes, &[]));
 }
 
 /// The last part alone: the difference between two lists of 500 members.

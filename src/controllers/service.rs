@@ -9,7 +9,9 @@ pub mod annotations;
 pub mod apply;
 pub mod class;
 pub mod desired;
+pub mod endpoints;
 pub mod hash;
+pub mod interfaces;
 pub mod known;
 pub mod members;
 pub mod observed;
@@ -27,7 +29,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::{known::Known, record::Records};
+use self::{interfaces::Interfaces, known::Known, record::Records};
 use super::queue::{Priority, Queue};
 use crate::{
     clock::Clock,
@@ -38,6 +40,7 @@ use crate::{
 };
 
 /// How the service controller works.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
 #[derive(Clone, Debug)]
 pub struct Options {
     pub cluster_id: String,
@@ -50,6 +53,8 @@ pub struct Options {
     pub disable_public: bool,
     /// The feature gate `LoadBalancerTypeAnnotation`.
     pub type_annotation: bool,
+    /// Whether pods are members at their own addresses unless a Service says otherwise.
+    pub eni_by_default: bool,
     /// Number of Services worked on at once.
     pub workers: usize,
     /// How long changes of nodes and endpoints are collected before they are acted on.
@@ -78,6 +83,7 @@ pub struct Controller {
     clock: Clock,
     entropy: Entropy,
     known: Arc<Known>,
+    interfaces: Arc<Interfaces>,
     records: Arc<Records>,
     queue: Queue<Key>,
     latencies: LoadBalancers,
@@ -98,6 +104,7 @@ impl Options {
             resource_group: None,
             disable_public: false,
             type_annotation: false,
+            eni_by_default: false,
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_hours(6),
@@ -149,6 +156,7 @@ impl Controller {
             clock,
             entropy: entropy.fork(),
             known: Arc::new(Known::default()),
+            interfaces: Arc::new(Interfaces::default()),
             records: Arc::new(Records::default()),
             queue,
             latencies,

@@ -95,6 +95,7 @@ impl Daemon {
                         resource_group: self.config.cloud.resource_group.clone(),
                         disable_public: self.config.service.disable_public_slb,
                         type_annotation: self.config.feature_gates.load_balancer_type_annotation,
+                        eni_by_default: self.config.service.backend_type == config::BackendType::Eni,
                         workers: self.config.service.workers,
                         settle: SETTLE,
                         audit_period: AUDIT_PERIOD,

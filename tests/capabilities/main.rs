@@ -9,6 +9,7 @@ mod faults;
 mod listeners;
 mod nodes;
 mod outage;
+mod pods;
 mod replicas;
 mod routes;
 mod services;

@@ -48,6 +48,8 @@ pub struct Requested {
     pub master_zone: Option<String>,
     pub slave_zone: Option<String>,
     pub resource_group: Option<String>,
+    /// Further tags of the load balancer.
+    pub tags: BTreeMap<String, String>,
     pub delete_protection: Option<bool>,
     /// `ConsoleProtection` or `NonProtection`.
     pub modification_protection: Option<String>,
@@ -63,6 +65,8 @@ pub struct Requested {
     /// Labels that a node must have to be a member.
     pub node_labels: BTreeMap<String, String>,
     pub default_weight: Option<u8>,
+    /// Whether pods are members at their own addresses; `None` is as the options say.
+    pub eni: Option<bool>,
     pub ignores_weights: bool,
     pub leaves_out_cordoned: bool,
     pub(in crate::controllers::service) listener: Vec<(Sets, String)>,
@@ -129,6 +133,11 @@ impl<'a> Annotations<'a> {
     /// is, because deletion needs it.
     pub fn load_balancer_id(&self) -> Option<LoadBalancerId> {
         self.get("id").map(LoadBalancerId::new)
+    }
+
+    /// Whether pods are members at their own addresses.
+    fn eni(&self) -> Option<bool> {
+        self.0?.get(BACKEND_TYPE).filter(|value| !value.is_empty()).map(|value| value == "eni")
     }
 
     /// Whether the load balancer outlives the Service.

@@ -1,13 +1,19 @@
 //! What a Service should have: a pure function from Kubernetes objects and options.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
-use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::{
+    api::core::v1::{Service, ServicePort},
+    apimachinery::pkg::util::intstr::IntOrString,
+};
 
 use super::{
     Options,
     annotations::Requested,
-    members::{self, Backends},
+    members::{self, Backends, Ports},
     ownership::{Owner, PROTECTION_REASON},
 };
 use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, Setting, action::CreateLoadBalancer};
@@ -53,9 +59,16 @@ pub struct DesiredListener {
 }
 
 /// What `service` should have.
-pub fn desired(service: &Service, requested: Requested, backends: &Backends, options: &Options) -> Desired {
+pub fn desired(
+    service: &Service,
+    requested: Requested,
+    backends: &Backends,
+    interfaces: &BTreeMap<IpAddr, String>,
+    options: &Options,
+) -> Desired {
     let owner = Owner::of(service, &options.cluster_id);
     let create = load_balancer(&owner, &requested, options);
+    let eni = requested.eni.unwrap_or(options.eni_by_default);
     let mut desired = Desired {
         owner,
         requested,
@@ -66,7 +79,7 @@ pub fn desired(service: &Service, requested: Requested, backends: &Backends, opt
         troubled_ports: BTreeSet::new(),
     };
     for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
-        if let Err(problem) = desired.add(port, backends) {
+        if let Err(problem) = desired.add(port, backends, interfaces, eni) {
             desired.problems.push(problem);
             desired.troubled_ports.extend(u16::try_from(port.port));
         }
@@ -102,7 +115,8 @@ fn load_balancer(owner: &Owner, requested: &Requested, options: &Options) -> Cre
         slave_zone: requested.slave_zone.clone(),
         ip_version: requested.ip_version.clone(),
         address: requested.address.clone(),
-        tags: owner.tags(),
+        // Of a tag that is also a mark, the mark counts.
+        tags: requested.tags.clone().into_iter().chain(owner.tags()).collect(),
         token: String::new(),
     }
 }
@@ -116,19 +130,34 @@ fn choose_vswitch(owner: &Owner, options: &Options) -> Option<crate::cloud::VSwi
 // === impl Desired ===
 
 impl Desired {
-    fn add(&mut self, port: &ServicePort, backends: &Backends) -> Result<(), String> {
+    fn add(
+        &mut self,
+        port: &ServicePort,
+        backends: &Backends,
+        interfaces: &BTreeMap<IpAddr, String>,
+        eni: bool,
+    ) -> Result<(), String> {
         let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
             "TCP" => Protocol::Tcp,
             "UDP" => Protocol::Udp,
             other => return Err(format!("port {} has the protocol {other}; use TCP or UDP", port.port)),
         };
         let number = u16::try_from(port.port).map_err(|_| format!("port {} is not a port number", port.port))?;
-        let node_port =
-            port.node_port.and_then(|p| u16::try_from(p).ok()).filter(|p| *p != 0).ok_or_else(|| {
-                format!("port {number} has no node port; set spec.allocateLoadBalancerNodePorts to true")
-            })?;
-        let group = self.owner.group_name(&node_port.to_string());
-        self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, node_port, &group));
+        let name = port.name.as_deref().unwrap_or_default();
+        let node_port = port.node_port.and_then(|p| u16::try_from(p).ok()).filter(|p| *p != 0);
+        let (group, ports) = match node_port {
+            // Named after the port of the pods, as far as the Service tells it.
+            _ if eni => (target_port(port), Ports { node_port: None, name }),
+            Some(node_port) => (node_port.to_string(), Ports { node_port: Some(node_port), name }),
+            None => {
+                return Err(format!(
+                    "port {number} has no node port; set spec.allocateLoadBalancerNodePorts to true, or use pods as \
+                     members with the annotation service.beta.kubernetes.io/backend-type: eni"
+                ));
+            }
+        };
+        let group = self.owner.group_name(&group);
+        self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, interfaces, ports, &group));
         let protocol = self.requested.protocol_of(number, protocol);
         let mut keep = self.requested.listener_settings(protocol);
         let forward = self.requested.forwards.get(&number).copied().filter(|_| protocol == Protocol::Http);
@@ -162,5 +191,13 @@ fn defaults(protocol: Protocol) -> ListenerSettings {
             .with(Setting::Bandwidth, UNLIMITED)
             .with(Setting::HealthCheck, "off")
             .with(Setting::StickySession, "off"),
+    }
+}
+
+fn target_port(port: &ServicePort) -> String {
+    match &port.target_port {
+        Some(IntOrString::Int(number)) => number.to_string(),
+        Some(IntOrString::String(name)) => name.clone(),
+        None => port.port.to_string(),
     }
 }

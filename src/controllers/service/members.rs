@@ -1,16 +1,23 @@
-//! Which instances stand behind a Service, and with which weight.
+//! Which instances and pods stand behind a Service, and with which weight.
 //!
 //! Pure: Services, Nodes and EndpointSlices in, group members out. A node or endpoint that
 //! cannot be used is left out and named; it never keeps the others out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use k8s_openapi::api::{
     core::v1::{Node, Service},
     discovery::v1::EndpointSlice,
 };
 
-use super::annotations::Requested;
+use super::{
+    annotations::Requested,
+    endpoints::{Endpoint, endpoints},
+};
 use crate::{
     cloud::{Member, MemberKind},
     kubernetes::provider_id::{self, ProviderId},
@@ -28,13 +35,34 @@ const EXCLUDE_LABELS: [&str; 4] = [
 /// Taint of nodes that the cluster autoscaler is about to remove.
 const TO_BE_DELETED_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// An instance that can take traffic, by its id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What stands behind a Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backends {
-    /// Instance id → weight.
+    /// Instance id → weight. They are reached at node ports.
     pub instances: BTreeMap<String, u8>,
+    /// Pods that are reached at their own addresses.
+    pub pods: BTreeMap<IpAddr, PodBackend>,
     /// Why which node was left out although it should be a member.
     pub left_out: Vec<String>,
+}
+
+/// A pod that is reached at its own address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodBackend {
+    /// The pod's UID.
+    pub identity: String,
+    /// Name of the Service's port → the pod's port.
+    pub ports: BTreeMap<String, u16>,
+    pub weight: u8,
+}
+
+/// Where the members of one group listen.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports<'a> {
+    /// On instances; `None` if only pods are members.
+    pub node_port: Option<u16>,
+    /// The name of the Service's port.
+    pub name: &'a str,
 }
 
 /// Whether traffic only goes to nodes that have a pod of the Service.
@@ -42,37 +70,56 @@ pub fn is_local(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.external_traffic_policy.as_deref()) == Some("Local")
 }
 
-/// The instances behind `service`: with the traffic policy Cluster every node that takes
-/// traffic, with Local those that have one of its pods, weighted by how many.
+/// What stands behind `service`. With `eni` its pods. Otherwise instances: with the traffic policy
+/// Cluster every node that takes traffic, with Local those that have one of its pods, weighted by
+/// how many; and in both cases its pods on virtual nodes, which are no instances.
 pub fn backends(
     service: &Service,
     requested: &Requested,
+    eni: bool,
     nodes: &[Arc<Node>],
     slices: &[Arc<EndpointSlice>],
 ) -> Backends {
-    let mut backends = Backends { instances: BTreeMap::new(), left_out: Vec::new() };
-    let candidates = candidates(nodes, requested);
-    if is_local(service) {
-        let pods = endpoints_by_node(slices);
-        for node in candidates {
-            if let Some(count) = node.metadata.name.as_ref().and_then(|name| pods.get(name)) {
-                backends.add(node, u8::try_from(*count).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT));
-            }
+    let mut backends = Backends::default();
+    let weight = requested.default_weight.unwrap_or(DEFAULT_WEIGHT);
+    let endpoints = endpoints(slices);
+    if eni {
+        for endpoint in endpoints {
+            backends.add_pod(endpoint, weight);
         }
-    } else {
-        for node in candidates {
-            backends.add(node, requested.default_weight.unwrap_or(DEFAULT_WEIGHT));
+        return backends;
+    }
+    let local = is_local(service);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in endpoints.iter().filter_map(|endpoint| endpoint.node.as_deref()) {
+        *counts.entry(node).or_default() += 1;
+    }
+    for node in candidates(nodes, requested) {
+        let count = node.metadata.name.as_ref().and_then(|name| counts.get(name.as_str()));
+        match count {
+            _ if !local => backends.add(node, weight),
+            Some(count) => backends.add(node, u8::try_from(*count).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT)),
+            None => {}
         }
+    }
+    let is_virtual = |node: &&Arc<Node>| is_virtual(node) && is_asked_for(node, requested);
+    let virtual_nodes: BTreeSet<&str> =
+        nodes.iter().filter(is_virtual).filter_map(|node| node.metadata.name.as_deref()).collect();
+    for endpoint in endpoints.iter().filter(|e| e.node.as_deref().is_some_and(|node| virtual_nodes.contains(node))) {
+        backends.add_pod(endpoint.clone(), if local { 1 } else { weight });
     }
     backends
 }
 
-/// The members of the group for one port.
-pub fn members(backends: &Backends, port: u16, description: &str) -> Vec<Member> {
-    backends
-        .instances
-        .iter()
-        .map(|(instance, weight)| Member {
+/// The members of the group for one port. A pod whose interface is not known is left out.
+pub fn members(
+    backends: &Backends,
+    interfaces: &BTreeMap<IpAddr, String>,
+    ports: Ports<'_>,
+    description: &str,
+) -> Vec<Member> {
+    let instance = |port: u16| {
+        backends.instances.iter().map(move |(instance, weight)| Member {
             kind: MemberKind::Ecs,
             server: instance.clone(),
             address: None,
@@ -80,7 +127,18 @@ pub fn members(backends: &Backends, port: u16, description: &str) -> Vec<Member>
             weight: *weight,
             description: description.to_owned(),
         })
-        .collect()
+    };
+    let pods = backends.pods.iter().filter_map(|(address, pod)| {
+        Some(Member {
+            kind: MemberKind::Eni,
+            server: interfaces.get(address)?.clone(),
+            address: Some(*address),
+            port: *pod.ports.get(ports.name)?,
+            weight: pod.weight,
+            description: description.to_owned(),
+        })
+    });
+    ports.node_port.into_iter().flat_map(instance).chain(pods).collect()
 }
 
 /// Nodes that may take traffic. Nodes that are not ready are left out as long as another one is
@@ -130,35 +188,19 @@ pub fn differ(old: &Node, new: &Node) -> bool {
         || old.metadata.labels != new.metadata.labels
 }
 
-/// How many endpoints of the slices each node has: the ready ones, or if no endpoint at all is
-/// ready, those that are terminating but still serve.
-fn endpoints_by_node(slices: &[Arc<EndpointSlice>]) -> BTreeMap<String, usize> {
-    let endpoints = || slices.iter().flat_map(|slice| &slice.endpoints);
-    let count = |filter: fn(bool, bool, bool) -> bool| {
-        // A pod with addresses of both families is in two slices; it counts once.
-        let mut seen = std::collections::BTreeSet::new();
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for endpoint in endpoints() {
-            let conditions = endpoint.conditions.clone().unwrap_or_default();
-            let ready = conditions.ready.unwrap_or(true);
-            let terminating = conditions.terminating.unwrap_or(false);
-            let serving = conditions.serving.unwrap_or(ready);
-            let Some(node) = &endpoint.node_name else { continue };
-            let pod = endpoint.target_ref.as_ref().and_then(|target| target.uid.clone());
-            let identity = pod.unwrap_or_else(|| endpoint.addresses.join(","));
-            if filter(ready, serving, terminating) && seen.insert(identity) {
-                *counts.entry(node.clone()).or_default() += 1;
-            }
-        }
-        counts
-    };
-    let ready = count(|ready, _, terminating| ready && !terminating);
-    if ready.is_empty() { count(|_, serving, terminating| serving && terminating) } else { ready }
+/// Whether the node stands for elastic container instances, which have no node ports.
+fn is_virtual(node: &Node) -> bool {
+    node.metadata.labels.as_ref().and_then(|labels| labels.get("type")).map(String::as_str) == Some("virtual-kubelet")
 }
 
 // === impl Backends ===
 
 impl Backends {
+    fn add_pod(&mut self, endpoint: Endpoint, weight: u8) {
+        let Endpoint { address, identity, ports, .. } = endpoint;
+        self.pods.insert(address, PodBackend { identity, ports, weight });
+    }
+
     fn add(&mut self, node: &Node, weight: u8) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();

@@ -157,8 +157,13 @@ impl Planner<'_> {
         } else {
             desired.owner.tags().into_iter().collect()
         };
-        let tags: BTreeMap<String, String> =
-            missing.into_iter().filter(|(key, _)| !there.tags.contains_key(key)).collect();
+        let marks: BTreeMap<String, String> = missing.into_iter().collect();
+        let asked_for =
+            asked.tags.iter().filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
+        let tags: BTreeMap<String, String> = asked_for
+            .chain(marks.iter().filter(|(key, _)| !there.tags.contains_key(*key)))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
         if !tags.is_empty() {
             self.push(Scope::Attribute("tags"), Action::Tag { load_balancer: id(), tags });
         }

@@ -91,6 +91,15 @@ impl Controller {
         for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
             self.recorder.warning(&object, "UnsupportedAnnotation", notice);
         }
+        let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+        let ignored = ranges.filter(|ranges| !ranges.is_empty()).map(|_| {
+            "loadBalancerSourceRanges does not limit access: this version does not handle it on a classic load balancer; \
+             use an access control list with the annotations acl-id, acl-status and acl-type"
+                .to_owned()
+        });
+        for notice in self.records.new_notices(key, "spec", ignored) {
+            self.recorder.warning(&object, "FeatureNotSupported", notice);
+        }
         let requested = Annotations::of(service).parse()?;
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
@@ -111,12 +120,14 @@ impl Controller {
             self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
         }
         self.records.set_backends(key, &backends);
-        let mut desired = desired::desired(service, requested, &backends, &self.options);
-        let _turn = match &desired.requested.id {
+        let _turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
         };
-        let state = self.find(service, &desired, had_finalizer).await?;
+        let state = self.find(service, &owner, &requested, had_finalizer).await?;
+        let there = state.iter().flat_map(|state| &state.groups).flat_map(|group| &group.members);
+        let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
+        let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
         if desired.groups.values().all(Vec::is_empty) && !desired.groups.is_empty() {
             if self.records.lost_all_members(key, true) {
                 let message = "There are no available nodes for LoadBalancer".to_owned();
@@ -128,7 +139,12 @@ impl Controller {
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         desired.create.token = token(&desired, self.known.deletions(&owner));
-        let problems = desired.problems.clone();
+        let mut problems = desired.problems.clone();
+        let nowhere: Vec<String> =
+            backends.pods.keys().filter(|ip| !interfaces.contains_key(ip)).map(ToString::to_string).collect();
+        if !nowhere.is_empty() {
+            problems.push(format!("Not sync pods [{}] whose eni is invalid", nowhere.join(",")));
+        }
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
         if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
@@ -185,8 +201,8 @@ impl Controller {
 
     /// The members for a Service, from the cache.
     pub(super) fn compute_backends(&self, key: &Key, service: &Service, requested: &Requested) -> Backends {
-        let slices = if members::is_local(service) { self.slices(key) } else { Vec::new() };
-        members::backends(service, requested, &self.cache.nodes.list(), &slices)
+        let eni = requested.eni.unwrap_or(self.options.eni_by_default);
+        members::backends(service, requested, eni, &self.cache.nodes.list(), &self.slices(key))
     }
 
     fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
@@ -198,16 +214,16 @@ impl Controller {
     async fn find(
         &self,
         service: &Service,
-        desired: &Desired,
+        owner: &Owner,
+        requested: &Requested,
         had_finalizer: bool,
     ) -> Result<Option<LoadBalancerState>, Failure> {
-        let owner = &desired.owner;
-        if let Some(id) = &desired.requested.id {
+        if let Some(id) = &requested.id {
             let state = self.known.state(&*self.cloud, id).await?;
             let state = state.ok_or_else(|| {
                 Failure::Unfulfillable(format!("load balancer {id} of the annotation id does not exist in this region"))
             })?;
-            check_reuse(service, &desired.requested, &state)?;
+            check_reuse(service, requested, &state)?;
             return Ok(Some(state));
         }
         let shown = publish::shown_address(service);

@@ -20,6 +20,9 @@ use k8s_openapi::{
 use super::{Counters, Error, World};
 
 const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+/// Who made a slice; those of others are left alone.
+const MANAGED_BY_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
+const MANAGER: &str = "endpointslice-controller.k8s.io";
 
 impl World {
     /// Lets scheduler, kubelets and controller manager act until nothing is left to do.
@@ -214,7 +217,9 @@ impl World {
             .kube
             .list::<EndpointSlice>()
             .into_iter()
-            .filter(|slice| slice.metadata.labels.as_ref().is_some_and(|l| l.contains_key(SERVICE_NAME_LABEL)))
+            .filter(|slice| {
+                slice.metadata.labels.as_ref().and_then(|l| l.get(MANAGED_BY_LABEL)).is_some_and(|by| by == MANAGER)
+            })
             .map(|slice| (key_of(&slice.metadata), slice))
             .collect();
         for service in self.kube.list::<Service>() {
@@ -260,7 +265,11 @@ fn slice_of(service: &Service, selector: &BTreeMap<String, String>, pods: &[Pod]
         metadata: ObjectMeta {
             name: Some(format!("{name}-slice")),
             namespace: Some(namespace.into()),
-            labels: Some([(SERVICE_NAME_LABEL.to_owned(), name.to_owned())].into()),
+            labels: Some(
+                [(SERVICE_NAME_LABEL, name), (MANAGED_BY_LABEL, MANAGER)]
+                    .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                    .into(),
+            ),
             owner_references: Some(vec![OwnerReference {
                 api_version: "v1".into(),
                 kind: "Service".into(),

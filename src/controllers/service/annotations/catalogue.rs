@@ -97,6 +97,13 @@ pub(super) const ALL: &[Annotation] = &[
         "Where the address is reachable from. Fixed once created: a change is refused until it is taken back.",
     ),
     field(
+        "additional-resource-tags",
+        Text(1024),
+        "",
+        "Further tags of the load balancer, as `key=value,key2=value2`. They are added and corrected; removing one from \
+         the annotation leaves it in place.",
+    ),
+    field(
         "bandwidth",
         Number(1, 5120),
         "the cloud's",
@@ -392,7 +399,6 @@ pub(super) const ALL: &[Annotation] = &[
     field("ignore-weight-update", AnyCase(&["on", "off"]), "`off`", "Leave weights alone once a member is there."),
     field("remove-unscheduled-backend", ON_OFF, "`off`", "Cordoned nodes are no members."),
     // What this version does not do on a classic load balancer.
-    nothing("additional-resource-tags", ""),
     nothing("backend-ip-version", ""),
     nothing("network-type", "only VPC networks exist by now"),
     nothing("vgroup-port", ""),

@@ -89,9 +89,15 @@ fn all_mistakes_are_told_at_once() {
 #[test]
 fn what_would_build_something_else_is_refused() {
     assert!(parse(&[("vgroup-port", "rsp-1:80")]).is_err());
-    let mut service = service(&[]);
-    service.metadata.annotations.get_or_insert_default().insert(BACKEND_TYPE.into(), "eni".into());
-    assert!(Annotations::of(&service).parse().is_err());
+}
+
+#[test]
+fn the_backend_type_is_read_as_before() {
+    for (value, eni) in [("eni", Some(true)), ("ecs", Some(false)), ("ENI", Some(false)), ("", None)] {
+        let mut service = service(&[]);
+        service.metadata.annotations.get_or_insert_default().insert(BACKEND_TYPE.into(), value.into());
+        assert_eq!(Annotations::of(&service).parse().unwrap().eni, eni, "{value:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use super::{
-    Annotations, BACKEND_TYPE, Mistake, Mistakes, PREFIX, Requested, Shows,
+    Annotations, Mistake, Mistakes, PREFIX, Requested, Shows,
     catalogue::{self, Sets, Value},
 };
 use crate::cloud::{AddressType, Protocol, VSwitchId};
@@ -93,6 +93,7 @@ impl<'a> Values<'a> {
             master_zone: self.text("master-zoneid"),
             slave_zone: self.text("slave-zoneid"),
             resource_group: self.text("resource-group-id"),
+            tags: self.text("additional-resource-tags").map(|text| tags(&text)).unwrap_or_default(),
             delete_protection: self.switch("delete-protection"),
             modification_protection: self.text("modification-protection"),
             shows: match (self.text("hostname"), self.text("external-ip-type")) {
@@ -106,6 +107,7 @@ impl<'a> Values<'a> {
             domain_extensions,
             node_labels,
             default_weight: self.text("default-weight").and_then(|value| value.parse().ok()),
+            eni: self.annotations.eni(),
             ignores_weights: self.switch("ignore-weight-update").unwrap_or(false),
             leaves_out_cordoned: self.switch("remove-unscheduled-backend").unwrap_or(false),
             listener,
@@ -140,11 +142,6 @@ impl<'a> Values<'a> {
                 self.mistake(key, value, "absent: this version does not handle it".to_owned());
             }
         }
-        if let Some(value) = self.annotations.0.and_then(|all| all.get(BACKEND_TYPE))
-            && value == "eni"
-        {
-            self.mistake(BACKEND_TYPE.to_owned(), value, "ecs: this version does not handle eni".to_owned());
-        }
     }
 
     fn mistake(&mut self, key: String, value: &str, expected: String) {
@@ -154,6 +151,17 @@ impl<'a> Values<'a> {
 
 fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| *port != 0)
+}
+
+/// Tags as the released controller reads them: a key may stand without a value, and of a value
+/// only the part before a second `=` counts.
+fn tags(text: &str) -> BTreeMap<String, String> {
+    let pair = |part: &str| {
+        let mut parts = part.trim().split('=');
+        let key = parts.next().filter(|key| !key.is_empty())?;
+        Some((key.to_owned(), parts.next().unwrap_or_default().to_owned()))
+    };
+    text.split(',').filter_map(pair).collect()
 }
 
 fn labels(text: &str) -> BTreeMap<String, String> {

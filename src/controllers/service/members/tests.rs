@@ -1,7 +1,7 @@
 use k8s_openapi::{
     api::{
         core::v1::{NodeCondition, NodeSpec, NodeStatus, ObjectReference, ServiceSpec, Taint},
-        discovery::v1::{Endpoint, EndpointConditions},
+        discovery::v1::{Endpoint, EndpointConditions, EndpointPort},
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -53,7 +53,7 @@ fn endpoint(node: &str, pod: &str, ready: Option<bool>, serving: Option<bool>, t
 fn of(service: &Service, nodes: Vec<Node>, endpoints: Vec<Endpoint>) -> Backends {
     let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
     let slice = EndpointSlice { endpoints, ..EndpointSlice::default() };
-    backends(service, &Requested::default(), &nodes, &[Arc::new(slice)])
+    backends(service, &Requested::default(), false, &nodes, &[Arc::new(slice)])
 }
 
 fn weights(backends: &Backends) -> Vec<(&str, u8)> {
@@ -93,12 +93,12 @@ fn a_node_that_is_not_an_instance_is_left_out_alone() {
 #[test]
 fn with_the_policy_local_weights_count_ready_pods() {
     let endpoints = vec![
-        endpoint("a", "p1", Some(true), None, None),
-        endpoint("a", "p2", None, None, None),
-        endpoint("a", "p2", None, None, None),
-        endpoint("b", "p3", Some(false), Some(false), None),
-        endpoint("c", "p4", Some(false), Some(true), Some(true)),
-        endpoint("gone", "p5", Some(true), None, None),
+        endpoint("a", "10.1.0.1", Some(true), None, None),
+        endpoint("a", "10.1.0.2", None, None, None),
+        endpoint("a", "10.1.0.2", None, None, None),
+        endpoint("b", "10.1.0.3", Some(false), Some(false), None),
+        endpoint("c", "10.1.0.4", Some(false), Some(true), Some(true)),
+        endpoint("gone", "10.1.0.5", Some(true), None, None),
     ];
     let backends = of(&service("Local"), vec![node("a"), node("b"), node("c"), node("d")], endpoints);
     assert_eq!(weights(&backends), [("i-a", 2)], "ready unless told otherwise, and each pod once");
@@ -107,9 +107,9 @@ fn with_the_policy_local_weights_count_ready_pods() {
 #[test]
 fn when_no_pod_is_ready_those_that_still_serve_take_the_traffic() {
     let endpoints = vec![
-        endpoint("a", "p1", Some(false), Some(true), Some(true)),
-        endpoint("b", "p2", Some(false), Some(false), Some(true)),
-        endpoint("c", "p3", Some(false), Some(false), None),
+        endpoint("a", "10.1.0.1", Some(false), Some(true), Some(true)),
+        endpoint("b", "10.1.0.2", Some(false), Some(false), Some(true)),
+        endpoint("c", "10.1.0.3", Some(false), Some(false), None),
     ];
     let backends = of(&service("Local"), vec![node("a"), node("b"), node("c")], endpoints);
     assert_eq!(weights(&backends), [("i-a", 1)]);
@@ -118,7 +118,8 @@ fn when_no_pod_is_ready_those_that_still_serve_take_the_traffic() {
 #[test]
 fn members_carry_port_and_description() {
     let backends = of(&service("Cluster"), vec![node("a")], vec![]);
-    let members = members(&backends, 30080, "k8s/30080/web/shop/c1");
+    let ports = Ports { node_port: Some(30080), name: "" };
+    let members = members(&backends, &BTreeMap::new(), ports, "k8s/30080/web/shop/c1");
     assert_eq!(
         (members[0].port, members[0].weight, members[0].description.as_str()),
         (30080, 100, "k8s/30080/web/shop/c1")
@@ -130,9 +131,57 @@ fn annotations_choose_among_the_nodes() {
     let mut cordoned = labelled("c", "pool", "web");
     cordoned.spec.as_mut().unwrap().unschedulable = Some(true);
     let nodes: Vec<Arc<Node>> = [node("a"), labelled("b", "pool", "web"), cordoned].map(Arc::new).into();
-    let with = |requested: &Requested| backends(&service("Cluster"), requested, &nodes, &[]);
+    let with = |requested: &Requested| backends(&service("Cluster"), requested, false, &nodes, &[]);
     let pool = Requested { node_labels: [("pool".to_owned(), "web".to_owned())].into(), ..Requested::default() };
     assert_eq!(weights(&with(&pool)), [("i-b", 100), ("i-c", 100)]);
     let scheduled = Requested { leaves_out_cordoned: true, default_weight: Some(7), ..pool };
     assert_eq!(weights(&with(&scheduled)), [("i-b", 7)]);
+}
+
+fn slice(endpoints: Vec<Endpoint>, ports: &[(&str, i32)]) -> Arc<EndpointSlice> {
+    let port = |(name, port): &(&str, i32)| EndpointPort {
+        name: Some((*name).into()),
+        port: Some(*port),
+        ..Default::default()
+    };
+    Arc::new(EndpointSlice {
+        address_type: "IPv4".into(),
+        endpoints,
+        ports: Some(ports.iter().map(port).collect()),
+        ..EndpointSlice::default()
+    })
+}
+
+#[test]
+fn with_eni_the_pods_are_members_each_at_its_own_port() {
+    // Two versions of an application whose named port differs, so there are two slices.
+    let old = slice(vec![endpoint("a", "10.1.0.1", Some(true), None, None)], &[("http", 8080)]);
+    let new = slice(vec![endpoint("gone", "10.1.0.2", Some(true), None, None)], &[("http", 9090)]);
+    let backends = backends(&service("Local"), &Requested::default(), true, &[], &[old, new]);
+    let interfaces = BTreeMap::from([
+        ("10.1.0.1".parse().unwrap(), "eni-1".to_owned()),
+        ("10.1.0.2".parse().unwrap(), "eni-2".to_owned()),
+    ]);
+    let of = |name| {
+        let members = members(&backends, &interfaces, Ports { node_port: None, name }, "d");
+        members.into_iter().map(|m| format!("{}/{}:{}", m.server, m.address.unwrap(), m.port)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("http"), ["eni-1/10.1.0.1:8080", "eni-2/10.1.0.2:9090"]);
+    assert_eq!(of("metrics"), Vec::<String>::new(), "pods without that port");
+}
+
+#[test]
+fn pods_on_virtual_nodes_are_members_beside_instances() {
+    let nodes: Vec<Arc<Node>> = [node("a"), labelled("v", "type", "virtual-kubelet")].map(Arc::new).into();
+    let endpoints =
+        || vec![endpoint("a", "10.1.0.1", Some(true), None, None), endpoint("v", "10.1.0.2", Some(true), None, None)];
+    let of =
+        |policy| backends(&service(policy), &Requested::default(), false, &nodes, &[slice(endpoints(), &[("", 80)])]);
+    let pods =
+        |backends: &Backends| backends.pods.iter().map(|(ip, pod)| (ip.to_string(), pod.weight)).collect::<Vec<_>>();
+    assert_eq!(
+        (weights(&of("Cluster")), pods(&of("Cluster"))),
+        (vec![("i-a", 100)], vec![("10.1.0.2".to_owned(), 100)])
+    );
+    assert_eq!((weights(&of("Local")), pods(&of("Local"))), (vec![("i-a", 1)], vec![("10.1.0.2".to_owned(), 1)]));
 }

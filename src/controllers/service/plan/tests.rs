@@ -73,7 +73,7 @@ fn service(ports: &[(i32, &str, i32)]) -> Service {
 }
 
 fn backends(instances: &[(String, u8)]) -> Backends {
-    Backends { instances: instances.iter().cloned().collect(), left_out: vec![] }
+    Backends { instances: instances.iter().cloned().collect(), ..Backends::default() }
 }
 
 fn numbered(count: usize) -> Backends {
@@ -81,7 +81,7 @@ fn numbered(count: usize) -> Backends {
 }
 
 fn want(service: &Service, requested: Requested, backends: &Backends) -> Desired {
-    desired(service, requested, backends, &Options::for_test())
+    desired(service, requested, backends, &BTreeMap::new(), &Options::for_test())
 }
 
 fn words(actions: &[Action]) -> Vec<String> {
@@ -172,11 +172,21 @@ fn one_setting_is_one_change_and_what_is_not_asked_for_is_left_alone() {
 fn attributes_are_changed_one_by_one() {
     let service = service(&[(80, "TCP", 30080)]);
     let by_spec = Requested { instance_charge_type: Some("PayBySpec".into()), ..Requested::default() };
-    let table: [(Requested, Requested, Vec<&str>); 7] = [
+    let table: [(Requested, Requested, Vec<&str>); 9] = [
         (
             Requested::default(),
             Requested { name: Some("shop".into()), ..Requested::default() },
             vec!["rename lb-1 to shop"],
+        ),
+        (
+            Requested::default(),
+            Requested { tags: [("team".to_owned(), "shop".to_owned())].into(), ..Requested::default() },
+            vec!["tag lb-1 with team=shop"],
+        ),
+        (
+            Requested { tags: [("team".to_owned(), "shop".to_owned())].into(), ..Requested::default() },
+            Requested::default(),
+            vec![],
         ),
         (
             Requested::default(),
@@ -224,7 +234,12 @@ fn a_port_without_node_port_does_not_hold_back_others_and_keeps_what_it_has() {
     let state = paper.converge(&want(&service(&[(80, "TCP", 30080)]), Requested::default(), &numbered(1)), None);
     paper.actions.clear();
     let desired = want(&service(&[(80, "TCP", 0), (81, "TCP", 30081)]), Requested::default(), &numbered(1));
-    assert_eq!(desired.problems, ["port 80 has no node port; set spec.allocateLoadBalancerNodePorts to true"]);
+    assert_eq!(
+        desired.problems,
+        [
+            "port 80 has no node port; set spec.allocateLoadBalancerNodePorts to true, or use pods as members with the annotation service.beta.kubernetes.io/backend-type: eni"
+        ]
+    );
     let state = paper.converge(&desired, state).unwrap();
     let ports: BTreeSet<u16> = state.listeners.iter().map(|l| l.port).collect();
     assert_eq!(ports, [80, 81].into());
