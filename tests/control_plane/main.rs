@@ -22,6 +22,7 @@ mod services;
 #[macro_use]
 mod all;
 
+mod answers;
 mod audit;
 mod commands;
 mod lifetime;

@@ -109,7 +109,7 @@ impl Theatre {
     }
 
     /// A client as the program makes its own.
-    async fn client(&self, kubeconfig: &std::path::Path, user_agent: &str) -> Client {
+    pub async fn client(&self, kubeconfig: &std::path::Path, user_agent: &str) -> Client {
         let options = client::Options {
             kubeconfig: Some(kubeconfig.to_owned()),
             kubeconfig_env: None,

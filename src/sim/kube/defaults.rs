@@ -35,6 +35,26 @@ pub(super) fn fill(store: &mut Store, resource: &Resource, object: &mut Value, o
     }
 }
 
+/// What the server keeps of a status, and of other structures, even where nobody wrote any.
+pub(super) fn fill_empty(resource: &Resource, object: &mut Value) {
+    match resource.plural {
+        "services" => service::fill_status(object),
+        "deployments" => drop(child(object, "status")),
+        "events" => {
+            child(object, "source");
+            for name in ["reportingComponent", "reportingInstance"] {
+                map(object).entry(name).or_insert_with(|| "".into());
+            }
+        }
+        "endpointslices" => {
+            for endpoint in map(object).get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+                child(endpoint, "conditions");
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What is checked of a write to the status alone.
 pub(super) fn check_status(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
     if resource.is("", "nodes") {

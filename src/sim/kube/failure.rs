@@ -103,6 +103,24 @@ impl Failure {
         Self { code: 422, reason: "Invalid", message, details: compact(details) }
     }
 
+    /// 422 for an update that does not say of which version.
+    pub(super) fn unversioned(resource: &Resource, name: &str) -> Self {
+        let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+        let mut failure = Self::invalid(resource, name, &[cause]);
+        // Found before the kind is known: it is the resource that is named.
+        failure.message = failure.message.replacen(&resource.kind_qualified(), &resource.qualified(), 1);
+        failure.details["kind"] = resource.plural.into();
+        failure
+    }
+
+    /// 422 for a patch from which no object of the kind results.
+    pub(super) fn useless_patch(why: &str) -> Self {
+        let message = format!("Invalid value: {why}");
+        let cause = json!({ "reason": "FieldValueInvalid", "message": message, "field": "patch" });
+        let details = json!({ "causes": [cause] });
+        Self { code: 422, reason: "Invalid", message: format!(" \"\" is invalid: patch: {message}"), details }
+    }
+
     /// The `Status` object.
     pub fn status(&self) -> Value {
         let mut status = json!({

@@ -64,10 +64,10 @@ pub(super) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     if size > 256 * 1024 {
         causes.push(Cause::forbidden("metadata.annotations", "Too long: may not be more than 262144 bytes"));
     }
-    for finalizer in items(object, &["metadata", "finalizers"]) {
-        if !finalizer.as_str().is_some_and(is_qualified) {
+    for (index, finalizer) in items(object, &["metadata", "finalizers"]).iter().enumerate() {
+        if !finalizer.as_str().is_some_and(is_finalizer) {
             causes.push(Cause::invalid(
-                "metadata.finalizers",
+                format!("metadata.finalizers[{index}]"),
                 finalizer,
                 "name is neither a standard finalizer name nor is it fully qualified",
             ));
@@ -100,6 +100,11 @@ fn is_dns_1035(text: &str) -> bool {
 
 fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// `domain/name`, or one of the names that Kubernetes has for itself.
+fn is_finalizer(name: &str) -> bool {
+    ["kubernetes", "orphan", "foregroundDeletion"].contains(&name) || name.contains('/') && is_qualified(name)
 }
 
 /// `name` or `domain/name`, as label and annotation keys are.

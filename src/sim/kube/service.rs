@@ -26,12 +26,33 @@ pub(super) fn fill(store: &mut Store, service: &mut Value, old: Option<&Value>) 
     allocate::assign(store, service, old)
 }
 
+/// The status as the server keeps it: there from the start, each address with the way packets take
+/// to it, and no address of a Service that is no load balancer any more.
+pub(super) fn fill_status(service: &mut Value) {
+    let balanced = type_of(service) == "LoadBalancer";
+    let status = child(service, "status");
+    let balancer = map(status.entry("loadBalancer").or_insert_with(|| json!({})));
+    if !balanced {
+        balancer.clear();
+    }
+    for ingress in balancer.get_mut("ingress").and_then(Value::as_array_mut).into_iter().flatten() {
+        if !text(ingress, &["ip"]).is_empty() {
+            default(map(ingress), "ipMode", "VIP");
+        }
+    }
+}
+
 /// The type, `ClusterIP` when unset.
 fn type_of(service: &Value) -> &str {
     match text(service, &["spec", "type"]) {
         "" => "ClusterIP",
         other => other,
     }
+}
+
+/// Whoever makes the endpoints of such a Service decides on their families.
+fn is_without_selector(service: &Value) -> bool {
+    at(service, &["spec", "selector"]).as_object().is_none_or(Map::is_empty)
 }
 
 fn is_external_name(service: &Value) -> bool {

@@ -88,6 +88,7 @@ impl Store {
         let mut causes = name::validate(resource, &object);
         let key = Key::new(resource, namespace, object::name(&object));
         causes.extend(defaults::fill(self, resource, &mut object, None));
+        defaults::fill_empty(resource, &mut object);
         if !causes.is_empty() {
             return Err(Failure::invalid(resource, &key.name, &causes));
         }
@@ -106,8 +107,19 @@ impl Store {
         body: Value,
         options: Options,
     ) -> Result<Arc<Value>, Failure> {
+        let object = admit(target.resource, body, options.strict)?;
+        self.replace(target, part, object, options)
+    }
+
+    /// Replaces an object by one in the stored form.
+    fn replace(
+        &mut self,
+        target: Target<'_>,
+        part: Part,
+        mut object: Value,
+        options: Options,
+    ) -> Result<Arc<Value>, Failure> {
         let resource = target.resource;
-        let mut object = admit(resource, body, options.strict)?;
         check_address(target, &object)?;
         let key = target.key();
         let old = Arc::clone(self.find(&key).ok_or_else(|| target.not_found())?);
@@ -123,6 +135,7 @@ impl Store {
         if !causes.is_empty() {
             return Err(Failure::invalid(resource, target.name, &causes));
         }
+        defaults::fill_empty(resource, &mut object);
         if resource.generation && change::changes_spec(&old, &object) {
             let generation = at(&old, &["metadata", "generation"]).as_i64().unwrap_or_default() + 1;
             object::metadata(&mut object).insert("generation".into(), generation.into());
@@ -158,7 +171,12 @@ impl Store {
             Err(failure) => return Err(failure),
         };
         let patched = patch.apply(&current)?;
-        Ok((false, self.update(target, part, patched, options)?))
+        // The server finds fault with the patch, not with a body that nobody sent.
+        let object = admit(target.resource, patched, options.strict).map_err(|failure| match patch {
+            Patch::Apply(_) => failure,
+            _ => Failure::useless_patch(&failure.message),
+        })?;
+        Ok((false, self.replace(target, part, object, options)?))
     }
 }
 

@@ -120,6 +120,7 @@ fn merge_list(target: &mut Vec<Value>, field: &str, patch: &[Value], sliced: boo
             if patch.iter().any(|v| directive(v, "replace")) {
                 target.clear();
             }
+            let before: Vec<Value> = target.iter().filter_map(|v| v.get(by).cloned()).collect();
             for element in patch.iter().filter(|v| !directive(v, "replace")) {
                 let Some(id) = element.get(by) else {
                     return Err(Failure::bad_request(format!(
@@ -139,9 +140,29 @@ fn merge_list(target: &mut Vec<Value>, field: &str, patch: &[Value], sliced: boo
                     target.push(added);
                 }
             }
+            interleave(target, by, patch, &before);
         }
     }
     Ok(())
+}
+
+/// Brings what the patch names into its order. The others keep theirs, and stand before the first
+/// of those that they stood before.
+fn interleave(target: &mut Vec<Value>, by: &str, patch: &[Value], before: &[Value]) {
+    let place = |list: &[Value], value: &Value| list.iter().position(|id| Some(id) == value.get(by));
+    let named: Vec<Value> = patch.iter().filter_map(|v| v.get(by).cloned()).collect();
+    let (mut patched, others): (Vec<Value>, Vec<Value>) =
+        std::mem::take(target).into_iter().partition(|value| place(&named, value).is_some());
+    patched.sort_by_key(|value| place(&named, value));
+    let mut others = others.into_iter().peekable();
+    for value in patched {
+        let there = place(before, &value);
+        while let Some(other) = others.next_if(|other| there.is_some() && place(before, other) < there) {
+            target.push(other);
+        }
+        target.push(value);
+    }
+    target.extend(others);
 }
 
 /// Brings the elements into the order the patch names; others follow as they were.

@@ -16,9 +16,14 @@ fn strategic_merge_follows_the_strategy_of_each_list() {
             json!([{ "port": 80, "nodePort": 30001, "name": "web" }, { "port": 443 }]),
         ),
         (
-            "elements with another key are added",
+            "elements with another key come first",
             json!({ "spec": { "ports": [{ "port": 53 }] } }),
-            json!([{ "port": 80, "nodePort": 30001 }, { "port": 443 }, { "port": 53 }]),
+            json!([{ "port": 53 }, { "port": 80, "nodePort": 30001 }, { "port": 443 }]),
+        ),
+        (
+            "the patch's order is kept, and that of others around it",
+            json!({ "spec": { "ports": [{ "port": 443, "name": "tls" }, { "port": 53 }] } }),
+            json!([{ "port": 80, "nodePort": 30001 }, { "port": 443, "name": "tls" }, { "port": 53 }]),
         ),
         (
             "delete takes one element",

@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{is_external_name, takes_node_ports, wants_health_check, wants_node_ports};
+use super::{is_external_name, is_without_selector, takes_node_ports, wants_health_check, wants_node_ports};
 use crate::sim::kube::{
     failure::Cause,
     object::{at, child, items, map, name, namespace},
@@ -60,13 +60,21 @@ fn assign_address(store: &mut Store, service: &mut Value, old: Option<&Value>) -
         }
         None => next_address(store, service)?,
     };
+    let open = address == "None" && is_without_selector(service);
     let spec = child(service, "spec");
     spec.insert("clusterIPs".into(), json!([address]));
     spec.insert("clusterIP".into(), address.into());
-    for (key, value) in [("ipFamilies", json!(["IPv4"])), ("ipFamilyPolicy", json!("SingleStack"))] {
-        spec.entry(key).or_insert(value);
+    if open {
+        families(spec, json!(["IPv4", "IPv6"]), "RequireDualStack");
+    } else {
+        families(spec, json!(["IPv4"]), "SingleStack");
     }
     None
+}
+
+fn families(spec: &mut Map<String, Value>, families: Value, policy: &str) {
+    spec.entry("ipFamilies").or_insert(families);
+    spec.entry("ipFamilyPolicy").or_insert_with(|| policy.into());
 }
 
 fn next_address(store: &mut Store, service: &Value) -> Option<String> {

@@ -178,3 +178,29 @@ fn a_status_with_an_address_needs_a_load_balancer() {
     let failure = store.update(target("web"), Part::Status, body, Options::default()).unwrap_err();
     assert_eq!(failure.code, 422);
 }
+
+#[test]
+fn a_status_is_there_from_the_start_and_goes_with_the_load_balancer() {
+    let mut store = store();
+    create(&mut store, "web", json!({ "type": "LoadBalancer", "ports": [{ "port": 1 }] })).unwrap();
+    let status = |store: &Store| store.get(target("web")).unwrap()["status"].clone();
+    assert_eq!(status(&store), json!({ "loadBalancer": {} }));
+    let body = json!({
+        "metadata": { "name": "web" },
+        "status": { "loadBalancer": { "ingress": [{ "ip": "1.2.3.4" }, { "hostname": "a.b" }] } },
+    });
+    store.update(target("web"), Part::Status, body, Options::default()).unwrap();
+    let shown = json!({ "loadBalancer": { "ingress": [{ "ip": "1.2.3.4", "ipMode": "VIP" }, { "hostname": "a.b" }] } });
+    assert_eq!(status(&store), shown);
+    update(&mut store, "web", json!({ "type": "ClusterIP", "ports": [{ "port": 1 }] })).unwrap();
+    assert_eq!(status(&store), json!({ "loadBalancer": {} }));
+}
+
+#[test]
+fn a_headless_service_without_selector_is_open_to_both_families() {
+    let mut store = store();
+    let open = create(&mut store, "open", json!({ "clusterIP": "None" })).unwrap();
+    assert_eq!((&open["ipFamilies"], &open["ipFamilyPolicy"]), (&json!(["IPv4", "IPv6"]), &json!("RequireDualStack")));
+    let closed = create(&mut store, "closed", json!({ "clusterIP": "None", "selector": { "a": "b" } })).unwrap();
+    assert_eq!((&closed["ipFamilies"], &closed["ipFamilyPolicy"]), (&json!(["IPv4"]), &json!("SingleStack")));
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{is_external_name, takes_node_ports, type_of, wants_health_check};
+use super::{is_external_name, is_without_selector, takes_node_ports, type_of, wants_health_check};
 use crate::sim::kube::{
     failure::Cause,
     name::is_label,
@@ -23,7 +23,7 @@ pub(super) fn check(service: &Value, old: Option<&Value>) -> Vec<Cause> {
     one_of(service, "externalTrafficPolicy", &["Cluster", "Local"], &mut causes);
     one_of(service, "internalTrafficPolicy", &["Cluster", "Local"], &mut causes);
     one_of(service, "ipFamilyPolicy", &FAMILY_POLICIES, &mut causes);
-    if text(service, &["spec", "ipFamilyPolicy"]) == "RequireDualStack" {
+    if text(service, &["spec", "ipFamilyPolicy"]) == "RequireDualStack" && !(headless && is_without_selector(service)) {
         let value = at(service, &["spec", "ipFamilyPolicy"]);
         let detail = "this cluster is not configured for dual-stack services";
         causes.push(Cause::invalid("spec.ipFamilyPolicy", value, detail));

@@ -129,7 +129,7 @@ async fn status_is_written_only_through_its_own_path() {
     let mut sent = service("web");
     sent.status = of(address.clone());
     let created = post(&kube, &sent).await;
-    assert_eq!(created.status.unwrap_or_default().load_balancer, None);
+    assert_eq!(created.status.unwrap_or_default().load_balancer.unwrap().ingress, None);
     let services: Api<Service> = Api::default_namespaced(kube.client());
     let patch = json!({
         "metadata": { "labels": { "hash": "1" } }, "spec": { "type": "ClusterIP" }, "status": address,
@@ -346,4 +346,73 @@ async fn waiting_ends_with_the_change_that_was_waited_for() {
     let start = tokio::time::Instant::now();
     let found = kube.until(|k| k.get::<Node>("", "n2")).await;
     assert_eq!((found.name_any().as_str(), start.elapsed().as_secs()), ("n2", 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_of_ones_own_has_a_domain() {
+    let kube = kube();
+    post(&kube, &service("web")).await;
+    let services: Api<Service> = Api::default_namespaced(kube.client());
+    for (finalizer, accepted) in [("x", false), ("foregroundDeletion", true), ("a.b/x", true)] {
+        let patch = Patch::Merge(json!({ "metadata": { "finalizers": [finalizer] } }));
+        let answer = services.patch("web", &PatchParams::default(), &patch).await;
+        assert_eq!(answer.is_ok(), accepted, "{finalizer}");
+        if let Err(Error::Api(status)) = answer {
+            let causes = status.details.clone().unwrap().causes;
+            assert_eq!((status.code, causes[0].field.as_str()), (422, "metadata.finalizers[0]"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_makes_no_object_of_its_kind_is_the_patchs_fault() {
+    let kube = kube();
+    post(&kube, &service("web")).await;
+    let services: Api<Service> = Api::default_namespaced(kube.client());
+    let patch = Patch::Merge(json!({ "spec": { "ports": "many" } }));
+    let Err(Error::Api(status)) = services.patch("web", &PatchParams::default(), &patch).await else { panic!() };
+    assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
+    assert_eq!(status.details.clone().unwrap().causes[0].field, "patch");
+    // A whole body is not a patch.
+    let body = json!({ "metadata": { "name": "web" }, "spec": { "ports": "many" } });
+    let request = http::Request::put("/api/v1/namespaces/default/services/web").body(body.to_string().into_bytes());
+    assert_eq!(refusal(kube.client().request::<Service>(request.unwrap()).await).0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_without_its_version_names_the_resource() {
+    let kube = kube();
+    let lease: Lease = of(json!({ "metadata": { "name": "l", "namespace": "default" } }));
+    kube.create(&lease).unwrap();
+    let leases: Api<Lease> = Api::default_namespaced(kube.client());
+    let Err(Error::Api(status)) = leases.replace("l", &PostParams::default(), &lease).await else { panic!() };
+    assert!(status.message.starts_with("leases.coordination.k8s.io \"l\" is invalid"), "{}", status.message);
+    assert_eq!(status.details.clone().unwrap().kind, "leases");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_empty_is_there_where_the_real_server_writes_it() {
+    let kube = kube();
+    let event =
+        json!({ "metadata": { "name": "e", "namespace": "default" }, "involvedObject": { "namespace": "default" } });
+    let event = serde_json::to_value(kube.create::<Event>(&of(event)).unwrap()).unwrap();
+    assert_eq!((&event["source"], &event["reportingComponent"]), (&json!({}), &json!("")));
+    let slice = json!({
+        "metadata": { "name": "s", "namespace": "default" }, "addressType": "IPv4",
+        "endpoints": [{ "addresses": ["10.0.0.1"] }],
+    });
+    let slice = serde_json::to_value(kube.create::<EndpointSlice>(&of(slice)).unwrap()).unwrap();
+    assert_eq!(slice["endpoints"][0]["conditions"], json!({}));
+    let deployment = json!({
+        "metadata": { "name": "d", "namespace": "default" },
+        "spec": {
+            "replicas": 0, "selector": { "matchLabels": { "a": "b" } },
+            "template": { "metadata": { "labels": { "a": "b" } }, "spec": { "containers": [{ "name": "a" }] } },
+        },
+    });
+    assert!(kube.create::<Deployment>(&of(deployment)).unwrap().status.is_some());
+    let deployments: Api<Deployment> = Api::default_namespaced(kube.client());
+    let scale = deployments.get_scale("d").await.unwrap();
+    assert_eq!(scale.spec.unwrap().replicas, None);
+    assert_eq!(deployments.get("d").await.unwrap().spec.unwrap().replicas, Some(0));
 }

@@ -12,8 +12,7 @@ use crate::sim::kube::{
 pub(super) fn check_versions(target: Target<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let version = text(new, &["metadata", "resourceVersion"]);
     if version.is_empty() && !target.resource.unconditional_update {
-        let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
-        return Err(Failure::invalid(target.resource, target.name, &[cause]));
+        return Err(Failure::unversioned(target.resource, target.name));
     }
     if !version.is_empty() && version != text(old, &["metadata", "resourceVersion"]) {
         return Err(Failure::modified(target.resource, target.name));
