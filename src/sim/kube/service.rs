@@ -31,11 +31,11 @@ pub(super) fn fill(store: &mut Store, service: &mut Value, old: Option<&Value>) 
 pub(super) fn fill_status(service: &mut Value) {
     let balanced = type_of(service) == "LoadBalancer";
     let status = child(service, "status");
-    let balancer = map(status.entry("loadBalancer").or_insert_with(|| json!({})));
+    let shown = map(status.entry("loadBalancer").or_insert_with(|| json!({})));
     if !balanced {
-        balancer.clear();
+        shown.clear();
     }
-    for ingress in balancer.get_mut("ingress").and_then(Value::as_array_mut).into_iter().flatten() {
+    for ingress in shown.get_mut("ingress").and_then(Value::as_array_mut).into_iter().flatten() {
         if !text(ingress, &["ip"]).is_empty() {
             default(map(ingress), "ipMode", "VIP");
         }
