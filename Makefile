@@ -18,7 +18,7 @@ CONTROL_PLANE_SOURCES := $(addprefix tests/kubernetes/,go.mod go.sum audit-polic
 KUBERNETES_VERSION := $(shell sed -n 's/^\tk8s.io\/kubernetes v\([0-9.]*\)$$/\1/p' tests/kubernetes/go.mod)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sdk test-kubernetes bench lint build image prerequisites
+.PHONY: help demo test test-sdk test-kubernetes demo-kubernetes bench lint build image prerequisites
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,13 @@ help: ## Lists these commands
 demo: prerequisites ## Plays the main job against a simulated cloud and cluster, then stays up until Ctrl-C
 	@cargo build --locked
 	@cargo run --quiet --locked -- demo $(ARGS)
+
+demo-kubernetes: prerequisites ## Plays the main job on a real Kubernetes control plane
+	@command -v go >/dev/null 2>&1 || { \
+		echo "missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(CONTROL_PLANE)
+	@cargo build --locked --example demo_kubernetes
+	@target/debug/examples/demo_kubernetes $(ARGS)
 
 # Without Go a part of the tests does not run. That is said, and where CI is set it is a failure.
 test: prerequisites ## Runs all tests

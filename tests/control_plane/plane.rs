@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Output, Stdio},
 };
@@ -39,7 +40,8 @@ impl ControlPlane {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/kubernetes/control-plane");
         assert!(program.exists(), "{} is not there: make test-kubernetes builds it", program.display());
         let mut command = Command::new(program);
-        command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Ctrl-C is for this process; the pipe tells the control plane when the time has come.
+        command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
         let mut line = String::new();
