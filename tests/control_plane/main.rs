@@ -29,6 +29,7 @@ mod lifetime;
 mod manifests;
 mod plane;
 mod processes;
+mod quiet;
 mod rights;
 mod theatre;
 
