@@ -40,8 +40,10 @@ const DRAIN: Duration = Duration::from_secs(20);
 pub struct Surroundings {
     /// The API server, without a fence.
     pub client: Client,
-    /// The cloud and the metadata server.
+    /// The cloud.
     pub transport: Arc<dyn Transport>,
+    /// The metadata server, which is never behind a proxy.
+    pub metadata: Arc<dyn Transport>,
     pub clock: Clock,
     pub entropy: Entropy,
 }
@@ -80,6 +82,7 @@ struct Daemon {
     config: Config,
     client: Client,
     transport: Arc<dyn Transport>,
+    metadata: Arc<dyn Transport>,
     clock: Clock,
     entropy: Entropy,
     metrics: Metrics,
@@ -94,7 +97,7 @@ struct Daemon {
 
 impl Daemon {
     fn new(config: Config, surroundings: Surroundings, metrics: Metrics) -> Self {
-        let Surroundings { client, transport, clock, entropy } = surroundings;
+        let Surroundings { client, transport, metadata, clock, entropy } = surroundings;
         let lease = &config.leader;
         let options = leader::Options {
             namespace: lease.namespace.clone(),
@@ -109,6 +112,7 @@ impl Daemon {
             config,
             client,
             transport,
+            metadata,
             clock,
             entropy,
             metrics,

@@ -46,6 +46,7 @@ async fn once(seed: u64) -> (std::time::Duration, std::time::Duration) {
     let surroundings = Surroundings {
         client: world.kube.client(),
         transport: Arc::new(InProcess::new(world.cloud.router())),
+        metadata: Arc::new(InProcess::new(world.cloud.router())),
         clock,
         entropy: entropy.fork(),
     };

@@ -56,7 +56,8 @@ async fn daemon(config: Config) -> anyhow::Result<()> {
     // fenced by it later.
     let client = client::connect(located.config, &options, Arc::new(|| true))?;
     let transport = Arc::new(Https::new()?);
-    let surroundings = Surroundings { client, transport, clock: Clock::system(), entropy: Entropy::system() };
+    let metadata = Arc::new(Https::direct()?);
+    let surroundings = Surroundings { client, transport, metadata, clock: Clock::system(), entropy: Entropy::system() };
     daemon::run(config, surroundings, shutdown).await?;
     Ok(())
 }

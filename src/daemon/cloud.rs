@@ -29,7 +29,11 @@ impl Daemon {
     pub(super) async fn connect_cloud(&self, stop: &CancellationToken) -> Option<Connected> {
         let config = &self.config.cloud;
         let endpoint = config.endpoints.metadata.as_deref().unwrap_or(DEFAULT_ENDPOINT);
-        let metadata = Metadata::new(endpoint, self.transport.clone());
+        let metadata = if config.metadata_token {
+            Metadata::new(endpoint, self.metadata.clone())
+        } else {
+            Metadata::without_tokens(endpoint, self.metadata.clone())
+        };
         let facts = facts::find(&self.config, &metadata, &self.entropy, stop).await?;
         let calls = rpc::Metrics::new();
         self.metrics.register(|registry| calls.register(registry));

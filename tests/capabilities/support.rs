@@ -75,6 +75,7 @@ impl Stage {
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
             client: self.world.kube.client(),
+            metadata: transport.clone(),
             transport,
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),

@@ -87,6 +87,7 @@ impl Stage {
         let surroundings = Surroundings {
             client: self.cluster.controller.clone(),
             transport: Arc::new(InProcess::new(self.cloud().router())),
+            metadata: Arc::new(InProcess::new(self.cloud().router())),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
         };

@@ -101,6 +101,7 @@ impl Scene {
         let surroundings = Surroundings {
             client: client::connect(located.config, &options, Arc::new(|| true))?,
             transport: Arc::new(Https::direct()?),
+            metadata: Arc::new(Https::direct()?),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
         };
