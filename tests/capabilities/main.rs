@@ -5,6 +5,7 @@
 
 mod cost;
 mod determinism;
+mod drift;
 mod faults;
 mod listeners;
 mod nodes;

@@ -28,8 +28,8 @@ pub struct Pass<'a> {
     known: &'a Known,
     /// The load balancer as far as it is known; `None` if there is none.
     pub state: Option<LoadBalancerState>,
-    /// Number of changes made.
-    pub changes: usize,
+    /// The changes made, as they are logged.
+    pub changes: Vec<String>,
     pub failures: Vec<Error>,
     /// Why which member was left out.
     pub left_out: Vec<String>,
@@ -56,7 +56,7 @@ impl<'a> Pass<'a> {
             cloud,
             known,
             state,
-            changes: 0,
+            changes: Vec::new(),
             failures: Vec::new(),
             left_out: Vec::new(),
             conflicts: Vec::new(),
@@ -199,8 +199,8 @@ impl<'a> Pass<'a> {
             self.check_certificate(action, id).await?;
         }
         let effect = self.cloud.execute(action).await?;
-        self.changes += 1;
         tracing::info!(change = %action, "changed");
+        self.changes.push(action.to_string());
         self.note(action, &effect);
         Ok(())
     }

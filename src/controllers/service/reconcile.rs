@@ -112,7 +112,8 @@ impl Controller {
             let added = publish::add_finalizer(&self.client, service).await;
             added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
         }
-        if self.records.take_audit(key) {
+        let audit = self.records.take_audit(key);
+        if audit {
             requested.id.as_ref().map_or_else(|| self.known.doubt_made_for(&owner), |id| self.known.doubt(id));
         }
         let backends = self.compute_backends(key, service, &requested);
@@ -150,6 +151,11 @@ impl Controller {
         if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
             self.known.doubt_absence(&owner);
         }
+        if audit && !pass.changes.is_empty() {
+            let message =
+                format!("somebody else had changed the load balancer; put right: {}", pass.changes.join("; "));
+            self.recorder.warning(&object, "RepairedLoadBalancer", message);
+        }
         let id = pass.state.as_ref().map(|state| state.load_balancer.id.clone());
         let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(pass.left_out).collect();
         let mut shown_is_new = false;
@@ -166,7 +172,7 @@ impl Controller {
         if !pass.failures.is_empty() || !others.is_empty() {
             return Err(Failure::Cloud { errors: pass.failures, others });
         }
-        if pass.changes > 0 || shown_is_new || self.records.succeeded(key) {
+        if !pass.changes.is_empty() || shown_is_new || self.records.succeeded(key) {
             let id = id.map(|id| id.to_string()).unwrap_or_default();
             self.recorder.normal(&object, "EnsuredLoadBalancer", format!("Ensured load balancer [{id}]"));
         }
