@@ -25,6 +25,10 @@ pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
 
 /// The same seed gives the same calls, byte for byte.
 pub fn play_seeded<F: Future<Output = ()>>(seed: u64, story: impl FnOnce(Stage) -> F) {
+    // With a single subscriber in the process, places that log are switched off for good when a
+    // thread without one reaches them first. A second subscriber, of nothing, keeps them open for
+    // the test that reads the log.
+    let _ = tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let stage = Stage::new(seed);
