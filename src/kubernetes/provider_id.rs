@@ -41,11 +41,11 @@ pub fn parse(written: &str) -> ProviderId {
 
 /// Region ids are words of letters and digits joined by hyphens (`cn-hangzhou`, `us-west-1`).
 fn is_region(text: &str) -> bool {
-    text.contains('-') && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    text.contains('-') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
 fn is_instance(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 // === impl ProviderId ===

@@ -20,18 +20,11 @@ use super::{
 };
 use crate::{
     cloud::{Member, MemberKind},
-    kubernetes::provider_id::{self, ProviderId},
+    kubernetes::provider_id::ProviderId,
 };
 
 /// Weight of every member unless the traffic policy says otherwise.
 const DEFAULT_WEIGHT: u8 = 100;
-const MASTER_LABELS: [&str; 2] = ["node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"];
-const EXCLUDE_LABELS: [&str; 4] = [
-    "node.kubernetes.io/exclude-from-external-load-balancers",
-    "alpha.service-controller.kubernetes.io/exclude-balancer",
-    "service.beta.kubernetes.io/exclude-node",
-    "service.alibabacloud.com/exclude-node",
-];
 /// Taint of nodes that the cluster autoscaler is about to remove.
 const TO_BE_DELETED_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
@@ -94,17 +87,24 @@ pub fn backends(
     for node in endpoints.iter().filter_map(|endpoint| endpoint.node.as_deref()) {
         *counts.entry(node).or_default() += 1;
     }
+    let pods_on = |node: &Node| counts.get(node.metadata.name.as_deref()?).copied();
+    // Nodes come in order of their names, which makes one map of all cheaper than one by one.
+    let mut instances = Vec::new();
     for node in candidates(nodes, requested) {
-        let count = node.metadata.name.as_ref().and_then(|name| counts.get(name.as_str()));
-        match count {
-            _ if !local => backends.add(node, weight),
-            Some(count) => backends.add(node, u8::try_from(*count).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT)),
-            None => {}
+        let weight = match pods_on(node) {
+            _ if !local => weight,
+            Some(count) => u8::try_from(count).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT),
+            None => continue,
+        };
+        match instance_of(node) {
+            Ok(instance) => instances.extend(instance.map(|instance| (instance, weight))),
+            Err(problem) => backends.left_out.push(problem),
         }
     }
-    let is_virtual = |node: &&Arc<Node>| is_virtual(node) && is_asked_for(node, requested);
+    backends.instances = instances.into_iter().collect();
+    let has_pods = |node: &&Arc<Node>| pods_on(node).is_some() && is_virtual(node) && is_asked_for(node, requested);
     let virtual_nodes: BTreeSet<&str> =
-        nodes.iter().filter(is_virtual).filter_map(|node| node.metadata.name.as_deref()).collect();
+        nodes.iter().filter(has_pods).filter_map(|node| node.metadata.name.as_deref()).collect();
     for endpoint in endpoints.iter().filter(|e| e.node.as_deref().is_some_and(|node| virtual_nodes.contains(node))) {
         backends.add_pod(endpoint.clone(), if local { 1 } else { weight });
     }
@@ -150,15 +150,24 @@ fn candidates<'a>(nodes: &'a [Arc<Node>], requested: &Requested) -> Vec<&'a Node
     if ready.is_empty() { eligible } else { ready }
 }
 
+/// Whether a node with this label takes no traffic. One walk over a node's labels asks for all of
+/// them: it is done for every node and every Service.
+fn keeps_out(key: &str, value: &str) -> bool {
+    match key {
+        "node-role.kubernetes.io/master"
+        | "node-role.kubernetes.io/control-plane"
+        | "node.kubernetes.io/exclude-from-external-load-balancers"
+        | "alpha.service-controller.kubernetes.io/exclude-balancer"
+        | "service.beta.kubernetes.io/exclude-node"
+        | "service.alibabacloud.com/exclude-node" => true,
+        "type" => value == "virtual-kubelet",
+        _ => false,
+    }
+}
+
 fn is_eligible(node: &Node) -> bool {
-    // One walk over the labels: this is asked of every node for every Service.
-    let keeps_out = |(key, value): (&String, &String)| {
-        MASTER_LABELS.contains(&key.as_str())
-            || EXCLUDE_LABELS.contains(&key.as_str())
-            || (key == "type" && value == "virtual-kubelet")
-    };
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    !node.metadata.labels.iter().flatten().any(keeps_out)
+    !node.metadata.labels.iter().flatten().any(|(key, value)| keeps_out(key, value))
         && !taints.is_some_and(|all| all.iter().any(|taint| taint.key == TO_BE_DELETED_TAINT))
         && node.metadata.deletion_timestamp.is_none()
 }
@@ -193,28 +202,25 @@ fn is_virtual(node: &Node) -> bool {
     node.metadata.labels.as_ref().and_then(|labels| labels.get("type")).map(String::as_str) == Some("virtual-kubelet")
 }
 
+/// The instance behind a node; `None` while that is not known yet or if it has none.
+fn instance_of(node: &Node) -> Result<Option<String>, String> {
+    match ProviderId::of(node) {
+        ProviderId::Ecs { instance, .. } => Ok(Some(instance)),
+        // A node without one is not initialised yet; it comes back when it is.
+        ProviderId::Hybrid | ProviderId::Missing => Ok(None),
+        ProviderId::Foreign(id) => {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            Err(format!("node {name} has the provider id {id:?}, which is not <region>.<instance id>"))
+        }
+    }
+}
+
 // === impl Backends ===
 
 impl Backends {
     fn add_pod(&mut self, endpoint: Endpoint, weight: u8) {
         let Endpoint { address, identity, ports, .. } = endpoint;
         self.pods.insert(address, PodBackend { identity, ports, weight });
-    }
-
-    fn add(&mut self, node: &Node, weight: u8) {
-        let name = node.metadata.name.as_deref().unwrap_or_default();
-        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
-        match provider_id::parse(provider_id) {
-            ProviderId::Ecs { instance, .. } => {
-                self.instances.insert(instance, weight);
-            }
-            // A node without one is not initialised yet; it comes back when it is.
-            ProviderId::Hybrid | ProviderId::Missing => {}
-            ProviderId::Foreign(id) => {
-                self.left_out
-                    .push(format!("node {name} has the provider id {id:?}, which is not <region>.<instance id>"));
-            }
-        }
     }
 }
 

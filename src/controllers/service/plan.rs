@@ -14,6 +14,7 @@ mod listeners;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    net::IpAddr,
 };
 
 use super::{
@@ -21,8 +22,8 @@ use super::{
     ownership::{self, Owner},
 };
 use crate::cloud::{
-    Action, AddressType, GroupsView, Listener, LoadBalancer, LoadBalancerId, LoadBalancerState, Member, Protocol,
-    ServerGroup, ServerGroupId, Setting, action::MEMBERS_PER_CALL,
+    Action, AddressType, GroupsView, Listener, LoadBalancer, LoadBalancerId, LoadBalancerState, Member, MemberKind,
+    Protocol, ServerGroup, ServerGroupId, Setting, action::MEMBERS_PER_CALL,
 };
 
 /// An action and what it is for.
@@ -355,14 +356,15 @@ struct MemberChange {
 
 impl MemberChange {
     /// Members that somebody else put there are neither changed nor removed.
-    fn between<'a>(there: &'a [Member], wanted: &'a [Member], owner: &Owner) -> Self {
-        let by_identity = |members: &'a [Member]| -> BTreeMap<_, &'a Member> {
-            members.iter().map(|m| ((m.kind, m.server.as_str(), m.address, m.port), m)).collect()
-        };
-        let mut rest = by_identity(there);
+    fn between(there: &[Member], wanted: &[Member], owner: &Owner) -> Self {
         let mut change = Self { add: Vec::new(), update: Vec::new(), remove: Vec::new() };
-        for (identity, member) in by_identity(wanted) {
-            match rest.remove(&identity) {
+        let mut rest = sorted(there).into_iter().peekable();
+        for member in sorted(wanted) {
+            let before = |old: &&Member| identity(old) < identity(member);
+            while let Some(old) = rest.next_if(before) {
+                change.remove.extend(Some(old).filter(|old| owner.owns_member(old)).cloned());
+            }
+            match rest.next_if(|old| identity(old) == identity(member)) {
                 None => change.add.push(member.clone()),
                 Some(old) if old.weight != member.weight && owner.owns_member(old) => {
                     change.update.push(member.clone());
@@ -370,9 +372,21 @@ impl MemberChange {
                 Some(_) => {}
             }
         }
-        change.remove = rest.into_values().filter(|member| owner.owns_member(member)).cloned().collect();
+        change.remove.extend(rest.filter(|old| owner.owns_member(old)).cloned());
         change
     }
+}
+
+/// What tells one member of a group from another.
+fn identity(member: &Member) -> (MemberKind, &str, Option<IpAddr>, u16) {
+    (member.kind, &member.server, member.address, member.port)
+}
+
+/// Sorting costs next to nothing where the order is right already, as it mostly is.
+fn sorted(members: &[Member]) -> Vec<&Member> {
+    let mut sorted: Vec<&Member> = members.iter().collect();
+    sorted.sort_by(|a, b| identity(a).cmp(&identity(b)));
+    sorted
 }
 
 impl fmt::Display for Scope {

@@ -68,7 +68,15 @@ fn with_the_policy_cluster_every_eligible_node_is_a_member() {
     let mut cordoned = node("cordoned");
     cordoned.spec.as_mut().unwrap().unschedulable = Some(true);
     let mut nodes = vec![node("a"), unready("b"), tainted, cordoned, labelled("v", "type", "virtual-kubelet")];
-    for (index, key) in MASTER_LABELS.iter().chain(&EXCLUDE_LABELS).enumerate() {
+    let keys = [
+        "node-role.kubernetes.io/master",
+        "node-role.kubernetes.io/control-plane",
+        "node.kubernetes.io/exclude-from-external-load-balancers",
+        "alpha.service-controller.kubernetes.io/exclude-balancer",
+        "service.beta.kubernetes.io/exclude-node",
+        "service.alibabacloud.com/exclude-node",
+    ];
+    for (index, key) in keys.iter().enumerate() {
         nodes.push(labelled(&format!("x{index}"), key, ""));
     }
     assert_eq!(weights(&of(&service("Cluster"), nodes, vec![])), [("i-a", 100), ("i-cordoned", 100)]);
