@@ -14,7 +14,8 @@ use ccm::{
         Options,
         annotations::{Annotations, Requested},
         desired::{Desired, desired},
-        members, observed,
+        members::{self, Backends},
+        observed,
         plan::plan,
     },
 };
@@ -70,16 +71,18 @@ impl Scene {
         scene
     }
 
-    /// What the Service should have.
-    fn desired(&self) -> Desired {
-        let backends = members::backends(&self.service, &Requested::default(), false, &self.nodes, &[]);
-        let requested = Annotations::of(&self.service).parse().unwrap();
-        desired(&self.service, requested, &backends, &BTreeMap::new(), &self.options)
+    fn backends(&self) -> Backends {
+        members::backends(&self.service, &Requested::default(), false, &self.nodes, &[])
     }
 
-    /// From the cluster's objects to the number of steps.
-    fn pass(&self) -> usize {
-        plan(&self.desired(), self.state.as_ref(), &BTreeSet::new()).steps.len()
+    fn desired(&self, backends: &Backends) -> Desired {
+        let requested = Annotations::of(&self.service).parse().unwrap();
+        desired(&self.service, requested, backends, &BTreeMap::new(), &self.options)
+    }
+
+    /// From members to the number of steps.
+    fn pass(&self, backends: &Backends) -> usize {
+        plan(&self.desired(backends), self.state.as_ref(), &BTreeSet::new()).steps.len()
     }
 
     /// The last node leaves and another one comes.
@@ -92,7 +95,7 @@ impl Scene {
 
     /// Plans, and enters each step into the state as if the cloud had carried it out.
     fn converge(&mut self) {
-        let desired = self.desired();
+        let desired = self.desired(&self.backends());
         loop {
             let steps = plan(&desired, self.state.as_ref(), &BTreeSet::new()).steps;
             if steps.is_empty() {
@@ -142,33 +145,35 @@ fn node(number: usize) -> Arc<Node> {
     Arc::new(serde_json::from_value(node).unwrap())
 }
 
-/// The whole way: members, desired, plan. Nothing is to be done.
+/// Desired and plan. Nothing is to be done.
 #[divan::bench]
 fn converged(bencher: divan::Bencher) {
     let scene = Scene::converged();
-    assert_eq!(scene.pass(), 0);
-    bencher.bench_local(|| scene.pass());
+    let backends = scene.backends();
+    assert_eq!(scene.pass(&backends), 0);
+    bencher.bench_local(|| scene.pass(&backends));
 }
 
-/// The whole way. One member is to be added and one to be removed.
+/// Desired and plan. One member is to be added and one to be removed.
 #[divan::bench]
 fn one_member_changed(bencher: divan::Bencher) {
     let scene = Scene::with_a_change();
-    assert_eq!(scene.pass(), 2);
-    bencher.bench_local(|| scene.pass());
+    let backends = scene.backends();
+    assert_eq!(scene.pass(&backends), 2);
+    bencher.bench_local(|| scene.pass(&backends));
 }
 
-/// The first part alone: which of 500 nodes are members.
+/// What comes before: which of 500 nodes are members.
 #[divan::bench]
-fn members_alone(bencher: divan::Bencher) {
+fn members_of_a_service(bencher: divan::Bencher) {
     let scene = Scene::converged();
-    bencher.bench_local(|| members::backends(&scene.service, &Requested::default(), false, &scene.nodes, &[]));
+    bencher.bench_local(|| scene.backends());
 }
 
-/// The last part alone: the difference between two lists of 500 members.
+/// The second half alone: the difference between two lists of 500 members.
 #[divan::bench]
 fn plan_alone(bencher: divan::Bencher) {
     let scene = Scene::converged();
-    let desired = scene.desired();
+    let desired = scene.desired(&scene.backends());
     bencher.bench_local(|| plan(&desired, scene.state.as_ref(), &BTreeSet::new()));
 }
