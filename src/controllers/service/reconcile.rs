@@ -1,5 +1,9 @@
 //! One pass over one Service.
 
+mod cleanup;
+mod failure;
+mod reuse;
+
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
@@ -9,22 +13,24 @@ use k8s_openapi::api::{
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use self::{
+    failure::{Failure, cluster},
+    reuse::check_reuse,
+};
 use super::{
     Controller, Key,
-    annotations::{self, Annotations, Mistakes, Requested, Shows},
+    annotations::{self, Annotations, Requested, Shows},
     apply::Pass,
     class::{self, Wants},
     desired::{self, Desired},
     hash,
     members::{self, Backends},
-    ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
-    plan, publish,
+    ownership::{self, Owner},
+    publish,
 };
 use crate::{
-    cloud::{
-        AddressType, Class, Error, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting, action::CreateLoadBalancer,
-    },
-    kubernetes::{events::reference_of, patch},
+    cloud::{AddressType, Class, LoadBalancer, LoadBalancerState, Setting, action::CreateLoadBalancer},
+    kubernetes::events::reference_of,
 };
 
 /// What to do with the Service's key after a pass.
@@ -35,24 +41,6 @@ pub(super) enum Outcome {
     Retry,
     /// Again after the time that the cloud asked for.
     RetryAfter(Duration),
-}
-
-/// Why a pass did not reach its end.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    #[error("{0}")]
-    Mistakes(#[from] Mistakes),
-    /// What the user has to change; trying again does not help.
-    #[error("{0}")]
-    Unfulfillable(String),
-    #[error("{}", join(.errors, .others))]
-    Cloud { errors: Vec<Error>, others: Vec<String> },
-    #[error("{text}")]
-    Cluster { reason: &'static str, text: String },
-}
-
-fn join(errors: &[Error], others: &[String]) -> String {
-    errors.iter().map(ToString::to_string).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
 impl Controller {
@@ -253,79 +241,6 @@ impl Controller {
         }
     }
 
-    async fn clean_up(&self, key: &Key, service: &Service) -> Result<(), Failure> {
-        let owner = Owner::of(service, &self.options.cluster_id);
-        let annotations = Annotations::of(service);
-        if let Some(id) = annotations.load_balancer_id() {
-            self.detach(&owner, &id).await?;
-        }
-        // Even with an id given now, an own one may be left from before.
-        if let Some(load_balancer) = self.known.locate(&*self.cloud, &owner, true).await? {
-            self.delete(&owner, load_balancer, annotations.preserves_load_balancer(), service).await?;
-        }
-        if !self.options.dry_run {
-            let hidden = publish::hide(&self.client, service).await;
-            let hidden =
-                hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
-            let removed = publish::remove_finalizer(&self.client, &hidden).await;
-            removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
-        }
-        self.records.remove(key);
-        if class::is_deleting(service) {
-            self.known.forget_service(&owner);
-        }
-        self.recorder.normal(&reference_of(service), "CleanLoadBalancer", "Clean load balancer");
-        Ok(())
-    }
-
-    /// Takes what is ours off a load balancer that is the user's.
-    async fn detach(&self, owner: &Owner, id: &LoadBalancerId) -> Result<(), Failure> {
-        let _turn = self.known.turn(id).await;
-        let Some(mut state) = self.known.state(&*self.cloud, id).await? else { return Ok(()) };
-        if owner.owns_load_balancer(&state.load_balancer) {
-            return Ok(());
-        }
-        if state.groups_view == crate::cloud::GroupsView::Referenced {
-            state.groups = self.cloud.server_groups(id).await?;
-        }
-        let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), Some(state));
-        pass.dismantle(|state| plan::detach(owner, state)).await;
-        finished(pass)
-    }
-
-    async fn delete(
-        &self,
-        owner: &Owner,
-        load_balancer: LoadBalancer,
-        preserve: bool,
-        service: &Service,
-    ) -> Result<(), Failure> {
-        if !owner.owns_load_balancer(&load_balancer) {
-            return Ok(());
-        }
-        let id = load_balancer.id.clone();
-        // What hangs on it goes with it, and need not be read.
-        self.known.doubt(&id);
-        let mut pass = Pass::on_the_outside(&*self.cloud, &self.known, self.clock.now(), load_balancer);
-        if preserve {
-            pass.dismantle(|state| plan::release(owner, &state.load_balancer)).await;
-            if pass.failures.is_empty() {
-                let message = format!("The lb [{id}] will be preserved after the service is deleted.");
-                self.recorder.warning(&reference_of(service), "PreservedOnDelete", message);
-            }
-        } else {
-            pass.dismantle(|state| plan::delete(&state.load_balancer)).await;
-        }
-        // Gone already is as good as deleted, if a fresh look says so too.
-        if pass.failures.iter().any(|error| error.class == Class::NotFound) && self.cloud.observe(&id).await?.is_none()
-        {
-            pass.failures.clear();
-        }
-        finished(pass)?;
-        self.known.note_deleted(owner, &id);
-        Ok(())
-    }
-
     /// Logs a failure, tells it on the Service, and decides when to try again.
     fn tell(&self, key: &Key, service: &Service, reason: &str, what: &str, result: Result<(), Failure>) -> Outcome {
         let Err(failure) = result else {
@@ -338,7 +253,7 @@ impl Controller {
             return Outcome::Done;
         }
         tracing::warn!(error = %failure, "{what}");
-        let id = service.metadata.labels.as_ref().and_then(|all| all.get(super::ownership::ID_LABEL));
+        let id = service.metadata.labels.as_ref().and_then(|all| all.get(ownership::ID_LABEL));
         let told = self.records.failure_text(key, failure.stable_text(), failure.to_string());
         let (reason, message) = match &failure {
             Failure::Cluster { reason, text } => (*reason, text.clone()),
@@ -348,31 +263,6 @@ impl Controller {
         self.recorder.warning(&reference_of(service), reason, message);
         outcome
     }
-}
-
-/// Whether a Service may use a load balancer of the user's.
-fn check_reuse(service: &Service, requested: &Requested, state: &LoadBalancerState) -> Result<(), Failure> {
-    let load_balancer = &state.load_balancer;
-    let id = &load_balancer.id;
-    if let Some(tag) = [OWNER_TAG, CLUSTER_TAG].into_iter().find(|tag| load_balancer.tags.contains_key(*tag)) {
-        return Err(Failure::Unfulfillable(format!(
-            "load balancer {id} can not be reused, can not reuse loadbalancer created by kubernetes (it has the tag {tag})"
-        )));
-    }
-    match publish::shown_address(service) {
-        // Another address may be shown on purpose.
-        Some(shown) if shown != load_balancer.address && requested.shows != Shows::ElasticAddresses => {
-            Err(Failure::Unfulfillable(format!(
-                "service has been associated with ip [{shown}], cannot be bound to ip [{}]",
-                load_balancer.address
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn finished(pass: Pass<'_>) -> Result<(), Failure> {
-    if pass.failures.is_empty() { Ok(()) } else { Err(Failure::Cloud { errors: pass.failures, others: Vec::new() }) }
 }
 
 /// An idempotency token: the same for the same wish of the same Service, so that a repeated
@@ -387,43 +277,4 @@ fn token(desired: &Desired, deletions: u32) -> String {
     );
     let digest = Sha256::digest(wish.as_bytes());
     hash::hex(&digest)
-}
-
-fn cluster(reason: &'static str, what: &str, error: &patch::Error) -> Failure {
-    Failure::Cluster { reason, text: format!("{what}: {error}") }
-}
-
-// === impl Failure ===
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Cloud { errors: vec![error], others: Vec::new() }
-    }
-}
-
-impl Failure {
-    fn outcome(&self) -> Outcome {
-        match self {
-            Self::Mistakes(_) => Outcome::Done,
-            Self::Unfulfillable(text) if text.starts_with("create public") => Outcome::Done,
-            Self::Unfulfillable(_) | Self::Cluster { .. } => Outcome::Retry,
-            Self::Cloud { errors, others } => match (&errors[..], others.is_empty()) {
-                ([only], true) => only.retry_after.map_or(Outcome::Retry, Outcome::RetryAfter),
-                _ => Outcome::Retry,
-            },
-        }
-    }
-
-    fn is_about_leadership(&self) -> bool {
-        matches!(self, Self::Cloud { errors, .. } if errors.iter().any(|error| error.class == Class::NotLeader))
-    }
-
-    fn stable_text(&self) -> String {
-        match self {
-            Self::Cloud { errors, others } => {
-                errors.iter().map(Error::stable_text).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
-            }
-            other => other.to_string(),
-        }
-    }
 }
