@@ -2,12 +2,14 @@
 //!
 //! Domain types, the [`CloudProvider`] trait, the [`Action`]s that change something and the
 //! one [`Error`] type. Nothing here knows Kubernetes objects or the wire: no JSON, no
-//! parameter maps. Decorators of the trait ([`dry_run`], [`fence`]) live here too.
+//! parameter maps. The one decorator of the trait ([`guard`]) lives here too, with
+//! its two uses ([`dry_run`], [`fence`]).
 
 pub mod action;
 pub mod dry_run;
 pub mod error;
 pub mod fence;
+pub mod guard;
 pub mod id;
 pub mod instance;
 pub mod listener_setting;

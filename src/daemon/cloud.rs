@@ -14,7 +14,7 @@ use crate::{
             credentials::{Cached, Fixed, RamRole, Source},
         },
     },
-    cloud::{CloudProvider, dry_run::DryRun},
+    cloud::{CloudProvider, dry_run::DryRun, guard::Guarded},
     config::{self, Credentials, build_info},
 };
 
@@ -65,7 +65,7 @@ impl Daemon {
         let alibaba = Alibaba::new(options, self.transport.clone(), credentials, clock, entropy, calls);
         let mut cloud: Arc<dyn CloudProvider> = Arc::new(alibaba);
         if self.config.dry_run {
-            cloud = Arc::new(DryRun::new(cloud));
+            cloud = Arc::new(Guarded::new(cloud, Arc::new(DryRun::new())));
         }
         Some(Connected { cloud, facts })
     }

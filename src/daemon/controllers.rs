@@ -9,7 +9,8 @@ use super::{Daemon, cloud::Connected};
 use crate::{
     cloud::{
         CloudProvider,
-        fence::{Fenced, MayWrite},
+        fence::{Fence, MayWrite},
+        guard::Guarded,
     },
     config,
     controllers::{node, route, service},
@@ -30,7 +31,8 @@ impl Daemon {
         may_write: &MayWrite,
         cancel: &CancellationToken,
     ) {
-        let cloud: Arc<dyn CloudProvider> = Arc::new(Fenced::new(connected.cloud.clone(), may_write.clone()));
+        let cloud: Arc<dyn CloudProvider> =
+            Arc::new(Guarded::new(connected.cloud.clone(), Arc::new(Fence::new(may_write.clone()))));
         // In a dry run the cluster is not written to either.
         let dry_run = self.config.dry_run;
         let leading = may_write.clone();
