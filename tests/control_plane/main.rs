@@ -11,6 +11,8 @@ mod stage;
 
 #[path = "../stories/events.rs"]
 mod events;
+#[path = "../stories/meddler.rs"]
+mod meddler;
 #[path = "../stories/nodes.rs"]
 mod nodes;
 #[path = "../stories/replicas.rs"]

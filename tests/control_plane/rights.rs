@@ -9,6 +9,7 @@ use k8s_openapi::api::{
 use serde_json::json;
 
 use crate::{
+    meddler,
     stage::Stage,
     theatre::{play_in, theatre},
 };
@@ -16,9 +17,10 @@ use crate::{
 /// A resource and a verb, such as `nodes/status patch`; those of a group as `leases.coordination.k8s.io get`.
 type Right = String;
 
-/// Everything that the controller does in the life of a cluster.
+/// Everything that the controller does in the life of a cluster, and each thing for certain.
 async fn life(stage: Stage) {
-    let replica = stage.start();
+    // A Node is read for itself only when someone else has changed it in between.
+    let replica = stage.start_through(meddler::edits(&stage, 1));
     let nodes = stage.joined(2).await;
     stage.deploy_web(1).await;
     stage.expose_web().await;

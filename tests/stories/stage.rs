@@ -81,11 +81,26 @@ impl Stage {
         &self.world.cloud
     }
 
+    /// Of the people of the story.
+    pub fn administrator(&self) -> Client {
+        self.cluster.administrator.clone()
+    }
+
+    /// Of the controller.
+    pub fn controller(&self) -> Client {
+        self.cluster.controller.clone()
+    }
+
     /// Starts a controller as the DaemonSet does, with VPC routes.
     pub fn start(&self) -> Replica {
+        self.start_through(self.controller())
+    }
+
+    /// Starts a controller that reaches the API server in another way.
+    pub fn start_through(&self, client: Client) -> Replica {
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
-            client: self.cluster.controller.clone(),
+            client,
             transport: Arc::new(InProcess::new(self.cloud().router())),
             metadata: Arc::new(InProcess::new(self.cloud().router())),
             clock: self.clock.clone(),
