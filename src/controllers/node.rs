@@ -431,6 +431,10 @@ impl Controller {
         let applied = match self.writer.apply(node, instance.map(|instance| &instance.region), plan).await {
             Ok(applied) => applied,
             Err(apply::Error::Kubernetes(error)) if error.is_not_found() => return Next::Woken,
+            Err(error) if error.is_about_leadership() => {
+                tracing::info!(node = name, "stopped: this replica does not lead any more");
+                return Next::Woken;
+            }
             Err(error) => {
                 self.report(node, "SyncNodeFailed", &error.to_string());
                 return Next::Retry;

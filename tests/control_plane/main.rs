@@ -6,13 +6,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, unreachable_pub)]
 
+#[path = "../stories/meddler.rs"]
+mod meddler;
 #[path = "../stories/stage.rs"]
 mod stage;
 
+#[path = "../stories/conflicts.rs"]
+mod conflicts;
 #[path = "../stories/events.rs"]
 mod events;
-#[path = "../stories/meddler.rs"]
-mod meddler;
 #[path = "../stories/nodes.rs"]
 mod nodes;
 #[path = "../stories/replicas.rs"]

@@ -11,6 +11,7 @@ macro_rules! each_story {
             services::a_service_lives_from_creation_to_deletion;
             services::members_follow_nodes_and_traffic_policy;
             services::two_services_do_not_mind_each_other;
+            conflicts::what_others_change_meanwhile_is_kept_and_the_work_gets_done;
             events::what_was_done_and_what_is_wrong_is_told;
             replicas::a_killed_leader_is_followed_without_a_write;
             replicas::a_stopped_leader_gives_its_lease_back;

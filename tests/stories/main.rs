@@ -5,8 +5,10 @@
 #![cfg(feature = "sim")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod meddler;
 mod stage;
 
+mod conflicts;
 mod events;
 mod nodes;
 mod replicas;

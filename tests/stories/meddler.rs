@@ -12,6 +12,9 @@ use serde_json::json;
 
 use crate::stage::Stage;
 
+/// The annotation that is changed each time.
+pub const EDIT: &str = "test.io/edit";
+
 /// The controller's way to the API server, on which each Node and Service gets another annotation
 /// just before the controller changes it; so many times an object.
 pub fn edits(stage: &Stage, times: usize) -> Client {
@@ -45,10 +48,10 @@ fn is_of_people(path: &str) -> bool {
 }
 
 async fn edit(administrator: &Client, path: &str, number: usize) {
-    let patch = json!({ "metadata": { "annotations": { "test.io/edit": number.to_string() } } });
+    let change = json!({ "metadata": { "annotations": { EDIT: number.to_string() } } });
     let request = Request::patch(path)
         .header("content-type", "application/merge-patch+json")
-        .body(Body::from(patch.to_string().into_bytes()))
+        .body(Body::from(change.to_string().into_bytes()))
         .unwrap();
     let answer = administrator.send(request).await.unwrap();
     assert!(answer.status().is_success() || answer.status() == 404, "{path}: {}", answer.status());

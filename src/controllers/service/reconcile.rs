@@ -252,6 +252,10 @@ impl Controller {
             tracing::info!("stopped: this replica does not lead any more");
             return Outcome::Done;
         }
+        if let Failure::Overtaken(text) = &failure {
+            tracing::info!("{text}; trying again");
+            return outcome;
+        }
         tracing::warn!(error = %failure, "{what}");
         let id = service.metadata.labels.as_ref().and_then(|all| all.get(ownership::ID_LABEL));
         let told = self.records.failure_text(key, failure.stable_text(), failure.to_string());

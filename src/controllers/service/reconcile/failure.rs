@@ -19,6 +19,12 @@ pub(in crate::controllers::service) enum Failure {
     Cloud { errors: Vec<Error>, others: Vec<String> },
     #[error("{text}")]
     Cluster { reason: &'static str, text: String },
+    /// Someone else changed or removed the Service while it was worked on. The cache will tell.
+    #[error("{0}")]
+    Overtaken(String),
+    /// Another replica leads now; what was to be written to the Service was not sent.
+    #[error("{0}")]
+    NotLeader(String),
 }
 
 fn join(errors: &[Error], others: &[String]) -> String {
@@ -27,7 +33,12 @@ fn join(errors: &[Error], others: &[String]) -> String {
 
 /// A failed write to the Service object.
 pub(super) fn cluster(reason: &'static str, what: &str, error: &patch::Error) -> Failure {
-    Failure::Cluster { reason, text: format!("{what}: {error}") }
+    let text = format!("{what}: {error}");
+    match error {
+        patch::Error::Conflict { .. } | patch::Error::NotFound { .. } => Failure::Overtaken(text),
+        patch::Error::NotLeader { .. } => Failure::NotLeader(text),
+        patch::Error::Other { .. } => Failure::Cluster { reason, text },
+    }
 }
 
 // === impl Failure ===
@@ -41,9 +52,9 @@ impl From<Error> for Failure {
 impl Failure {
     pub(super) fn outcome(&self) -> Outcome {
         match self {
-            Self::Mistakes(_) => Outcome::Done,
+            Self::Mistakes(_) | Self::NotLeader(_) => Outcome::Done,
             Self::Unfulfillable(text) if text.starts_with("create public") => Outcome::Done,
-            Self::Unfulfillable(_) | Self::Cluster { .. } => Outcome::Retry,
+            Self::Unfulfillable(_) | Self::Cluster { .. } | Self::Overtaken(_) => Outcome::Retry,
             Self::Cloud { errors, others } => match (&errors[..], others.is_empty()) {
                 ([only], true) => only.retry_after.map_or(Outcome::Retry, Outcome::RetryAfter),
                 _ => Outcome::Retry,
@@ -52,7 +63,10 @@ impl Failure {
     }
 
     pub(super) fn is_about_leadership(&self) -> bool {
-        matches!(self, Self::Cloud { errors, .. } if errors.iter().any(|error| error.class == Class::NotLeader))
+        match self {
+            Self::Cloud { errors, .. } => errors.iter().any(|error| error.class == Class::NotLeader),
+            other => matches!(other, Self::NotLeader(_)),
+        }
     }
 
     pub(super) fn stable_text(&self) -> String {
@@ -62,5 +76,25 @@ impl Failure {
             }
             other => other.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_somebody_has_to_look_at_is_told() {
+        let object = || "Service default/web".to_owned();
+        let told = |error: patch::Error| match cluster("FailedUpdateStatus", "Error updating", &error) {
+            Failure::Cluster { reason, .. } => Some(reason),
+            _ => None,
+        };
+        let reason = || "because".to_owned();
+        let refused = patch::Error::Other { action: "patch", object: object(), reason: reason(), code: Some(403) };
+        assert_eq!(told(refused), Some("FailedUpdateStatus"));
+        assert_eq!(told(patch::Error::Conflict { action: "patch", object: object(), reason: reason() }), None);
+        assert_eq!(told(patch::Error::NotFound { action: "patch", object: object() }), None);
+        assert_eq!(told(patch::Error::NotLeader { action: "patch", object: object(), reason: reason() }), None);
     }
 }
