@@ -5,6 +5,7 @@
 
 mod ecs;
 pub mod metadata;
+mod nlb;
 pub mod rpc;
 mod slb;
 mod vpc;

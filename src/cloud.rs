@@ -14,17 +14,21 @@ pub mod id;
 pub mod instance;
 pub mod listener_setting;
 pub mod load_balancer;
+pub mod network_action;
+pub mod network_load_balancer;
+pub mod network_setting;
 pub mod route;
+pub mod settings;
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use async_trait::async_trait;
 
 pub use action::{Action, Effect};
 pub use error::{Class, Error};
 pub use id::{
-    AllocationId, InstanceId, LoadBalancerId, NetworkInterfaceId, RegionId, RouteTableId, ServerGroupId, VSwitchId,
-    VpcId, ZoneId,
+    AllocationId, InstanceId, JobId, ListenerId, LoadBalancerId, NetworkInterfaceId, RegionId, RouteTableId,
+    SecurityGroupId, ServerGroupId, VSwitchId, VpcId, ZoneId,
 };
 pub use instance::{Instance, InstanceStatus, NetworkInterface};
 pub use listener_setting::{ListenerSettings, Setting};
@@ -32,13 +36,21 @@ pub use load_balancer::{
     AddressType, Certificate, DomainExtension, GroupsView, Listener, ListenerStatus, LoadBalancer, LoadBalancerState,
     Member, MemberKind, Protocol, ServerGroup,
 };
+pub use network_action::NetworkAction;
+pub use network_load_balancer::{
+    JobState, Made, NetworkEffect, NetworkGroup, NetworkGroupKind, NetworkGroupStatus, NetworkInventory,
+    NetworkListener, NetworkListenerStatus, NetworkLoadBalancer, NetworkLoadBalancerState, NetworkProtocol,
+    NetworkStatus, PortRange, RulePolicy, SecurityGroup, SourceRule, ZoneMapping,
+};
+pub use network_setting::{NetworkGroupSetting, NetworkGroupSettings, NetworkListenerSetting, NetworkListenerSettings};
 pub use route::{Route, RouteChange, RouteOutcome, RouteStatus, RouteTable, RouteTableKind};
+pub use settings::Settings;
 
 /// What the cloud offers the controllers. Every method is one question or one change; paging,
 /// batching to the API's limits, signing, retries and throttling happen behind it.
-pub trait CloudProvider: Instances + Routes + LoadBalancers {}
+pub trait CloudProvider: Instances + Routes + LoadBalancers + NetworkLoadBalancers {}
 
-impl<T: Instances + Routes + LoadBalancers + ?Sized> CloudProvider for T {}
+impl<T: Instances + Routes + LoadBalancers + NetworkLoadBalancers + ?Sized> CloudProvider for T {}
 
 /// ECS instances and their network interfaces.
 #[async_trait]
@@ -122,4 +134,53 @@ pub trait LoadBalancers: Send + Sync {
     /// Carries out one change and tells what came of it. A change whose answer was lost ends in an
     /// error with [`Class::Unknown`]: look again before repeating it.
     async fn execute(&self, action: &Action) -> Result<Effect, Error>;
+}
+
+/// Network load balancers (NLB) with their listeners and server groups, and the security groups
+/// that limit who reaches them.
+#[async_trait]
+pub trait NetworkLoadBalancers: Send + Sync {
+    /// Every load balancer and every group that carries the tag `key=value`, with all that hangs
+    /// on them but additional certificates. ⌈N/100⌉ + ⌈L/100⌉ + ⌈V/100⌉ + ⌈M/100⌉ calls.
+    async fn network_inventory(&self, tag_key: &str, tag_value: &str) -> Result<NetworkInventory, Error>;
+
+    /// The load balancers with this tag, without listeners (NLB `ListLoadBalancers`).
+    async fn network_load_balancers_by_tag(
+        &self,
+        tag_key: &str,
+        tag_value: &str,
+    ) -> Result<Vec<NetworkLoadBalancer>, Error>;
+
+    /// The load balancers with exactly this name, without listeners.
+    async fn network_load_balancers_by_name(&self, name: &str) -> Result<Vec<NetworkLoadBalancer>, Error>;
+
+    /// The load balancers with these ids, without listeners, 20 a call. One that the cloud does
+    /// not know is not in the answer.
+    async fn network_load_balancers(&self, ids: &[LoadBalancerId]) -> Result<Vec<NetworkLoadBalancer>, Error>;
+
+    /// All listeners of one load balancer (NLB `ListListeners`).
+    async fn network_listeners(&self, id: &LoadBalancerId) -> Result<Vec<NetworkListener>, Error>;
+
+    /// The groups that carry all of these tags, with their members (NLB `ListServerGroups` and one
+    /// `ListServerGroupServers` a group).
+    async fn network_groups_by_tags(&self, tags: &BTreeMap<String, String>) -> Result<Vec<NetworkGroup>, Error>;
+
+    /// The groups with these ids, with their members. One that the cloud does not know is not in
+    /// the answer.
+    async fn network_groups(&self, ids: &[ServerGroupId]) -> Result<Vec<NetworkGroup>, Error>;
+
+    /// The certificates for further domains of a TCPSSL listener (NLB `ListListenerCertificates`).
+    async fn additional_certificates(&self, listener: &ListenerId) -> Result<Vec<String>, Error>;
+
+    /// The security groups with this tag, with their rules (ECS `DescribeSecurityGroups` and one
+    /// `DescribeSecurityGroupAttribute` a group).
+    async fn security_groups_by_tag(&self, tag_key: &str, tag_value: &str) -> Result<Vec<SecurityGroup>, Error>;
+
+    /// Where these jobs are, 20 a call (NLB `ListAsynJobs`).
+    async fn jobs(&self, ids: &[JobId]) -> Result<BTreeMap<JobId, JobState>, Error>;
+
+    /// Begins one change and tells what came of it. A change whose answer was lost ends in an
+    /// error with [`Class::Unknown`]: look again before repeating it. What is busy is not waited
+    /// for: [`Class::Busy`] comes back at once.
+    async fn execute_network(&self, action: &NetworkAction) -> Result<NetworkEffect, Error>;
 }

@@ -3,20 +3,23 @@
 //! Whoever may not write ([`super::fence`]) and whoever only looks ([`super::dry_run`]) differ in
 //! the judgement alone, so what passes through is written down once, here.
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 
 use super::{
-    Action, Certificate, CloudProvider, DomainExtension, Effect, Error, Instance, InstanceId, Instances, LoadBalancer,
-    LoadBalancerId, LoadBalancerState, LoadBalancers, NetworkInterface, NetworkInterfaceId, RegionId, Route,
-    RouteChange, RouteOutcome, RouteTable, RouteTableId, Routes, ServerGroup, ServerGroupId,
+    Action, Certificate, CloudProvider, DomainExtension, Effect, Error, Instance, InstanceId, Instances, JobId,
+    JobState, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerState, LoadBalancers, Made, NetworkAction,
+    NetworkEffect, NetworkGroup, NetworkInterface, NetworkInterfaceId, NetworkInventory, NetworkListener,
+    NetworkLoadBalancer, NetworkLoadBalancers, RegionId, Route, RouteChange, RouteOutcome, RouteTable, RouteTableId,
+    Routes, SecurityGroup, SecurityGroupId, ServerGroup, ServerGroupId,
 };
 
 /// A change that a controller asks for. Its text tells it to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     LoadBalancer(Box<Action>),
+    NetworkLoadBalancer(Box<NetworkAction>),
     DisableSourceDestinationCheck(NetworkInterfaceId),
     CreateRoute(RouteTableId, RouteChange),
     DeleteRoute(RouteTableId, RouteChange),
@@ -169,12 +172,83 @@ fn pretended(action: &Action, number: usize) -> Effect {
     }
 }
 
+#[async_trait]
+impl NetworkLoadBalancers for Guarded {
+    async fn network_inventory(&self, tag_key: &str, tag_value: &str) -> Result<NetworkInventory, Error> {
+        self.inner.network_inventory(tag_key, tag_value).await
+    }
+
+    async fn network_load_balancers_by_tag(
+        &self,
+        tag_key: &str,
+        tag_value: &str,
+    ) -> Result<Vec<NetworkLoadBalancer>, Error> {
+        self.inner.network_load_balancers_by_tag(tag_key, tag_value).await
+    }
+
+    async fn network_load_balancers_by_name(&self, name: &str) -> Result<Vec<NetworkLoadBalancer>, Error> {
+        self.inner.network_load_balancers_by_name(name).await
+    }
+
+    async fn network_load_balancers(&self, ids: &[LoadBalancerId]) -> Result<Vec<NetworkLoadBalancer>, Error> {
+        self.inner.network_load_balancers(ids).await
+    }
+
+    async fn network_listeners(&self, id: &LoadBalancerId) -> Result<Vec<NetworkListener>, Error> {
+        self.inner.network_listeners(id).await
+    }
+
+    async fn network_groups_by_tags(&self, tags: &BTreeMap<String, String>) -> Result<Vec<NetworkGroup>, Error> {
+        self.inner.network_groups_by_tags(tags).await
+    }
+
+    async fn network_groups(&self, ids: &[ServerGroupId]) -> Result<Vec<NetworkGroup>, Error> {
+        self.inner.network_groups(ids).await
+    }
+
+    async fn additional_certificates(&self, listener: &ListenerId) -> Result<Vec<String>, Error> {
+        self.inner.additional_certificates(listener).await
+    }
+
+    async fn security_groups_by_tag(&self, tag_key: &str, tag_value: &str) -> Result<Vec<SecurityGroup>, Error> {
+        self.inner.security_groups_by_tag(tag_key, tag_value).await
+    }
+
+    async fn jobs(&self, ids: &[JobId]) -> Result<BTreeMap<JobId, JobState>, Error> {
+        self.inner.jobs(ids).await
+    }
+
+    async fn execute_network(&self, action: &NetworkAction) -> Result<NetworkEffect, Error> {
+        match self.guard.judge(&[Change::NetworkLoadBalancer(Box::new(action.clone()))]) {
+            Verdict::Send => self.inner.execute_network(action).await,
+            Verdict::Refuse(error) => Err(error),
+            Verdict::Pretend(number) => Ok(NetworkEffect { job: None, made: pretended_network(action, number) }),
+        }
+    }
+}
+
+/// The same for network load balancers; without a job, so that the change counts as in place.
+fn pretended_network(action: &NetworkAction, number: usize) -> Made {
+    match action {
+        NetworkAction::CreateLoadBalancer(_) => {
+            Made::LoadBalancer(LoadBalancerId::new(format!("(new network load balancer {number})")))
+        }
+        NetworkAction::CreateGroup(_) => Made::Group(ServerGroupId::new(format!("(new group {number})"))),
+        NetworkAction::CreateListener(_) => Made::Listener(ListenerId::new(format!("(new listener {number})"))),
+        NetworkAction::CreateSecurityGroup(_) => {
+            Made::SecurityGroup(SecurityGroupId::new(format!("(new security group {number})")))
+        }
+        _ => Made::Nothing,
+    }
+}
+
 // === impl Change ===
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LoadBalancer(action) => action.fmt(f),
+            Self::NetworkLoadBalancer(action) => action.fmt(f),
             Self::DisableSourceDestinationCheck(id) => write!(f, "turn source/destination check of {id} off"),
             Self::CreateRoute(table, r) => write!(f, "create route {} to {} in {table}", r.destination, r.instance),
             Self::DeleteRoute(table, r) => write!(f, "delete route {} to {} from {table}", r.destination, r.instance),

@@ -69,14 +69,27 @@ identifier!(
     RouteTableId
 );
 identifier!(
-    /// A load balancer, `lb-…` for a classic one.
+    /// A load balancer, `lb-…` for a classic one and `nlb-…` for a network one.
     LoadBalancerId
 );
 identifier!(
-    /// A group of backend servers, `rsp-…` for a classic load balancer's vserver group.
+    /// A group of backend servers, `rsp-…` for a classic load balancer's vserver group and `sgp-…`
+    /// for a network load balancer's server group.
     ServerGroupId
 );
 identifier!(
     /// An elastic IP address, `eip-…`.
     AllocationId
+);
+identifier!(
+    /// A security group, `sg-…`.
+    SecurityGroupId
+);
+identifier!(
+    /// A listener of a network load balancer, `lsn-…@80`.
+    ListenerId
+);
+identifier!(
+    /// A job: a change of a network load balancer that the cloud is still at.
+    JobId
 );

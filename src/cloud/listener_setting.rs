@@ -3,9 +3,7 @@
 //! Values are text in the API's own spelling: words, numbers, paths, lists joined by commas in
 //! sorted order. That keeps wishes, observations and changes comparable without one field each.
 
-use std::collections::BTreeMap;
-
-use super::Protocol;
+use super::{Protocol, Settings};
 
 /// One setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,10 +72,8 @@ pub enum Setting {
     ForwardPort,
 }
 
-/// Settings with their values. In a wish, what is absent is left as the cloud has it; in an
-/// observation it is not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListenerSettings(BTreeMap<Setting, String>);
+/// What is set on a listener of a classic load balancer.
+pub type ListenerSettings = Settings<Setting>;
 
 // === impl Setting ===
 
@@ -119,53 +115,5 @@ impl Setting {
             Self::ForwardPort => &[Http],
         };
         protocols.contains(&protocol)
-    }
-}
-
-// === impl ListenerSettings ===
-
-impl ListenerSettings {
-    pub fn get(&self, setting: Setting) -> Option<&str> {
-        self.0.get(&setting).map(String::as_str)
-    }
-
-    pub fn set(&mut self, setting: Setting, value: impl Into<String>) {
-        self.0.insert(setting, value.into());
-    }
-
-    /// The same with one more setting.
-    #[must_use]
-    pub fn with(mut self, setting: Setting, value: impl Into<String>) -> Self {
-        self.set(setting, value);
-        self
-    }
-
-    pub fn remove(&mut self, setting: Setting) {
-        self.0.remove(&setting);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// In the order of [`Setting`].
-    pub fn iter(&self) -> impl Iterator<Item = (Setting, &str)> {
-        self.0.iter().map(|(setting, value)| (*setting, value.as_str()))
-    }
-
-    /// Whether something here is not so there.
-    pub fn differ_from(&self, there: &Self) -> bool {
-        self.0.iter().any(|(setting, value)| there.0.get(setting) != Some(value))
-    }
-
-    /// Takes over what `other` says.
-    pub fn overlay(&mut self, other: &Self) {
-        self.0.extend(other.0.iter().map(|(setting, value)| (*setting, value.clone())));
-    }
-}
-
-impl FromIterator<(Setting, String)> for ListenerSettings {
-    fn from_iter<I: IntoIterator<Item = (Setting, String)>>(settings: I) -> Self {
-        Self(settings.into_iter().collect())
     }
 }

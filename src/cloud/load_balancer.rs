@@ -139,6 +139,8 @@ pub enum MemberKind {
     Ecs,
     Eni,
     Eci,
+    /// Any address; only in groups of network load balancers made for addresses.
+    Ip,
 }
 
 // === impl AddressType ===
@@ -189,6 +191,7 @@ impl MemberKind {
             Self::Ecs => "ecs",
             Self::Eni => "eni",
             Self::Eci => "eci",
+            Self::Ip => "ip",
         }
     }
 }

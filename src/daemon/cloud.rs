@@ -49,6 +49,7 @@ impl Daemon {
                 ecs: config.endpoints.ecs.clone(),
                 vpc: config.endpoints.vpc.clone(),
                 slb: config.endpoints.slb.clone(),
+                nlb: config.endpoints.nlb.clone(),
                 sts: config.endpoints.sts.clone(),
             },
             scheme: match config.scheme {

@@ -39,18 +39,27 @@ const BUSY: &[&str] = &[
     // NLB and tokens
     "conflict",
     "conflict.lock",
-    "incorrectstatus.servergroup",
-    "incorrectstatus.loadbalancer",
     "operationfailed.resourceisconfiguring",
     "operationfailed.tokenisprocessing",
-    "resourceinconfiguring.loadbalancer",
+    // A listener that used the group, or a load balancer that was in the security group, may be on
+    // its way out.
+    "resourceinuse.servergroup",
+    "dependencyviolation",
 ];
+
+/// Beginnings of codes that mean the same, followed by what is busy (NLB).
+const BUSY_PREFIXES: &[&str] = &["incorrectstatus.", "resourceinconfiguring.", "resourceincreating."];
 
 /// The object that the call is about does not exist. Objects that the call merely mentions
 /// (a vSwitch in a creation, a server in a member list) are [`Class::Invalid`] instead.
 const NOT_FOUND: &[&str] = &[
     "invalidloadbalancerid.notfound",
     "resourcenotfound.loadbalancer",
+    "resourcenotfound.servergroup",
+    "resourcenotfound.jobid",
+    "invalidsecuritygroupid.notfound",
+    "invalidsecuritygroup.notfound",
+    "invalidparam.securitygroupruleid",
     "listenernotfound",
     "resourcenotfound.listener",
     "resourcenotfound.vservergroup",
@@ -131,7 +140,7 @@ pub fn classify(status: u16, code: &str, message: &str, kind: Kind) -> Class {
     let message = message.to_ascii_lowercase();
     if status == 429 || code.starts_with("throttling") || code == "rejected.throttling" {
         Class::Throttled
-    } else if BUSY.contains(&code) {
+    } else if BUSY.contains(&code) || BUSY_PREFIXES.iter().any(|prefix| code.starts_with(prefix)) {
         Class::Busy
     } else if NOT_FOUND.contains(&code)
         || (code == "invalidparameter" && NOT_FOUND_TEXTS.iter().any(|text| message.contains(text)))
@@ -190,6 +199,12 @@ mod tests {
             (400, "TaskConflict", "", Class::Busy),
             (400, "IncorrectStatus.RouteEntry", "", Class::Busy),
             (400, "OperationFailed.TokenIsProcessing", "", Class::Busy),
+            (400, "Conflict.Lock", "", Class::Busy),
+            (400, "IncorrectStatus.listener", "", Class::Busy),
+            (400, "ResourceInConfiguring.loadbalancer", "", Class::Busy),
+            (404, "ResourceNotFound.serverGroup", "", Class::NotFound),
+            (404, "ResourceNotFound.VSwitch", "", Class::Invalid),
+            (400, "QuotaExceeded.QuotaInsufficient", "", Class::Quota),
             (403, "InvalidOperation.Conflict", "", Class::Busy),
             (400, "SomethingNew", "The load balancer is locked, please try again later.", Class::Busy),
             (404, "InvalidLoadBalancerId.NotFound", "", Class::NotFound),

@@ -92,6 +92,13 @@ impl Client {
     /// Calls an action and returns its reply as it came.
     pub async fn value(&self, request: &Request) -> Result<Value, Error> {
         let Inner { parts, .. } = &*self.0;
+        let tokened;
+        let request = if request.fresh_token {
+            tokened = request.clone().param("ClientToken", parts.entropy.uuid());
+            &tokened
+        } else {
+            request
+        };
         let mut retries = Retries::new(parts.policy);
         let mut renewed = false;
         loop {

@@ -34,6 +34,8 @@ pub struct EndpointOverrides {
     pub vpc: Option<String>,
     /// `SLB_ENDPOINT`
     pub slb: Option<String>,
+    /// `NLB_ENDPOINT`
+    pub nlb: Option<String>,
     /// `STS_ENDPOINT`
     pub sts: Option<String>,
 }
@@ -101,6 +103,7 @@ impl EndpointOverrides {
             Product::Ecs => self.ecs.as_deref(),
             Product::Vpc => self.vpc.as_deref(),
             Product::Slb => self.slb.as_deref(),
+            Product::Nlb => self.nlb.as_deref(),
             Product::Sts => self.sts.as_deref(),
         }
     }
@@ -116,6 +119,8 @@ mod tests {
         let public = Endpoints { network: Network::Public, ..Endpoints::default() };
         for (endpoints, product, region, url) in [
             (&vpc, Product::Slb, "cn-hangzhou", "https://slb-vpc.cn-hangzhou.aliyuncs.com"),
+            (&vpc, Product::Nlb, "cn-hangzhou", "https://nlb-vpc.cn-hangzhou.aliyuncs.com"),
+            (&public, Product::Nlb, "cn-hangzhou", "https://nlb.cn-hangzhou.aliyuncs.com"),
             (&vpc, Product::Vpc, "cn-beijing", "https://vpc-vpc.cn-beijing.aliyuncs.com"),
             (&public, Product::Slb, "cn-hangzhou", "https://slb.aliyuncs.com"),
             (&public, Product::Slb, "cn-beijing", "https://slb.cn-beijing.aliyuncs.com"),

@@ -9,6 +9,8 @@ pub enum Product {
     Vpc,
     /// Server Load Balancer, sold as Classic Load Balancer.
     Slb,
+    /// Network Load Balancer.
+    Nlb,
     /// Security Token Service: temporary keys.
     Sts,
 }
@@ -22,6 +24,7 @@ impl Product {
             Self::Ecs => "ecs",
             Self::Vpc => "vpc",
             Self::Slb => "slb",
+            Self::Nlb => "nlb",
             Self::Sts => "sts",
         }
     }
@@ -32,6 +35,7 @@ impl Product {
             Self::Ecs => "2014-05-26",
             Self::Vpc => "2016-04-28",
             Self::Slb => "2014-05-15",
+            Self::Nlb => "2022-04-30",
             Self::Sts => "2015-04-01",
         }
     }

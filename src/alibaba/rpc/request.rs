@@ -29,6 +29,11 @@ pub struct Request {
     /// Held while one attempt is under way, not while waiting for the next: for calls of which
     /// the cloud takes only one at a time.
     pub one_at_a_time: Option<Arc<Mutex<()>>>,
+    /// Carries a `ClientToken` of its own, the same for all attempts, so that the cloud recognises
+    /// a repetition.
+    pub fresh_token: bool,
+    /// Not repeated while the object is busy: the caller has better things to do than to wait.
+    pub fails_when_busy: bool,
 }
 
 // === impl Request ===
@@ -53,6 +58,8 @@ impl Request {
             region: None,
             params: Params::default(),
             one_at_a_time: None,
+            fresh_token: false,
+            fails_when_busy: false,
         }
     }
 
@@ -91,6 +98,20 @@ impl Request {
     #[must_use]
     pub fn list(mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) -> Self {
         self.params.set_list(name, values);
+        self
+    }
+
+    /// Gives all attempts one `ClientToken` that no other call has.
+    #[must_use]
+    pub fn with_fresh_token(mut self) -> Self {
+        self.fresh_token = true;
+        self
+    }
+
+    /// Makes a busy object an error at once.
+    #[must_use]
+    pub fn fails_when_busy(mut self) -> Self {
+        self.fails_when_busy = true;
         self
     }
 

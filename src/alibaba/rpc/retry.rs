@@ -81,7 +81,8 @@ impl Retries {
 /// Whether a second attempt can do no harm and may do some good.
 fn may_repeat(request: &Request, error: &Error) -> bool {
     match error.class {
-        Class::Throttled | Class::Busy | Class::Transient => true,
+        Class::Throttled | Class::Transient => true,
+        Class::Busy => !request.fails_when_busy,
         Class::Unknown => request.kind == Kind::Read || request.has_token(),
         Class::NotFound | Class::Denied | Class::Invalid | Class::Quota | Class::Malformed | Class::NotLeader => false,
     }
@@ -113,6 +114,7 @@ mod tests {
         assert!(may_repeat(&read(), &error(Class::Unknown)));
         assert!(!may_repeat(&write(), &error(Class::Unknown)));
         assert!(may_repeat(&write().param("ClientToken", "t"), &error(Class::Unknown)));
+        assert!(!may_repeat(&write().fails_when_busy(), &error(Class::Busy)));
         for class in [Class::NotFound, Class::Denied, Class::Invalid, Class::Quota, Class::Malformed] {
             assert!(!may_repeat(&read(), &error(class)));
         }

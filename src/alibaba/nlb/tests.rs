@@ -1,0 +1,2 @@
+mod actions;
+mod reads;
