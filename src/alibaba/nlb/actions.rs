@@ -124,15 +124,7 @@ pub(super) fn request(action: &NetworkAction) -> Request {
             with_members(of_group("RemoveServersFromServerGroup", group), members, false)
         }
         NetworkAction::CreateListener(create) => create_listener(create),
-        NetworkAction::UpdateListener(NetworkListenerChange {
-            load_balancer,
-            listener,
-            description,
-            group,
-            settings,
-        }) => with_listener_settings(of_listener("UpdateListenerAttribute", load_balancer, listener), settings)
-            .param_if("ListenerDescription", description.as_ref())
-            .param_if("ServerGroupId", group.as_ref()),
+        NetworkAction::UpdateListener(change) => update_listener(change),
         NetworkAction::StartListener { load_balancer, listener } => {
             of_listener("StartListener", load_balancer, listener)
         }
@@ -315,6 +307,13 @@ fn with_listener_settings(mut request: Request, settings: &NetworkListenerSettin
         };
     }
     if proxy.is_empty() { request } else { request.param("ProxyProtocolV2Config", Value::Object(proxy)) }
+}
+
+fn update_listener(change: &NetworkListenerChange) -> Request {
+    let NetworkListenerChange { load_balancer, listener, description, group, settings } = change;
+    with_listener_settings(of_listener("UpdateListenerAttribute", load_balancer, listener), settings)
+        .param_if("ListenerDescription", description.as_ref())
+        .param_if("ServerGroupId", group.as_ref())
 }
 
 fn create_security_group(create: &CreateSecurityGroup) -> Request {
