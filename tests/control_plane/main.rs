@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, unreachable_pub)]
 
+#[path = "../stories/line.rs"]
+mod line;
 #[path = "../stories/meddler.rs"]
 mod meddler;
 #[path = "../stories/stage.rs"]
@@ -17,6 +19,8 @@ mod conflicts;
 mod events;
 #[path = "../stories/nodes.rs"]
 mod nodes;
+#[path = "../stories/outages.rs"]
+mod outages;
 #[path = "../stories/replicas.rs"]
 mod replicas;
 #[path = "../stories/services.rs"]

@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    stage::Stage,
-    theatre::{KEYS, Theatre, play_in, theatre},
+    stage::{KEYS, Stage},
+    theatre::{Theatre, play_in, theatre},
 };
 
 /// The simulated cloud on a socket.

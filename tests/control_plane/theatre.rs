@@ -7,10 +7,7 @@ use ccm::{
     clock::Clock,
     entropy::Entropy,
     kubernetes::client,
-    sim::{
-        cloud::{self, AccessKey},
-        world::World,
-    },
+    sim::{cloud, world::World},
 };
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -31,15 +28,11 @@ use serde_json::json;
 use crate::{
     audit::{self, Entry},
     plane::ControlPlane,
-    stage::{Cluster, Stage},
+    stage::{Cluster, Stage, region},
 };
 
 /// The user that the API server sees in the controller.
 pub const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
-
-/// Access keys of the cloud, with their secrets. The first is the one of controllers in this process.
-pub const KEYS: [(&str, &str); 4] =
-    [("testid", "testsecret"), ("first", "secret1"), ("second", "secret2"), ("third", "secret3")];
 
 static THEATRE: Mutex<Option<Theatre>> = Mutex::new(None);
 
@@ -68,9 +61,7 @@ pub fn play_in<F: Future<Output = ()>>(theatre: &Theatre, story: impl FnOnce(Sta
         clear(&administrator).await;
         let before = audit::read(&theatre.plane.told.audit_log).len();
         let (clock, entropy) = (Clock::system(), Entropy::system());
-        let keys = KEYS.map(|(id, secret)| AccessKey { id: id.into(), secret: secret.into() });
-        let region = cloud::World { access_keys: keys.into(), ..cloud::World::default() };
-        let world = World::with(region, cloud::Options::default(), clock.clone(), &entropy).unwrap();
+        let world = World::with(region(), cloud::Options::default(), clock.clone(), &entropy).unwrap();
         let controller = theatre.client(&theatre.account_kubeconfig, "controller").await;
         let cluster = Cluster { administrator, controller, real: true };
         Stage::new(world, cluster, clock, entropy).play(story).await;

@@ -26,6 +26,7 @@ var components = map[string]func() int{
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 runKubectl,
 	"kwok":                    runKwok,
+	"onlooker":                runOnlooker,
 }
 
 func componentNames() []string {

@@ -1,5 +1,6 @@
 // A Kubernetes control plane in one program, for tests: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler, kubectl, and kwok in the place of kubelets.
+// kube-controller-manager, kube-scheduler, kubectl, and kwok in the place of kubelets. And an
+// onlooker, which reads a cluster with the official client.
 //
 //	control-plane up              starts a control plane and stops it when its input closes
 //	control-plane COMPONENT ...   is that component, with its own flags

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,8 @@ var auditPolicy []byte
 // plane is a control plane below one folder.
 type plane struct {
 	dir     string
+	server  string        // the API server's address
+	client  *http.Client  // of an administrator
 	running []*process    // in the order of their start
 	ended   chan *process // those that ended without being asked to
 }
@@ -55,11 +58,11 @@ func (p *plane) start(stop context.Context) (Cluster, error) {
 	if err := p.launch("kube-apiserver", apiserverFlags(p, etcd, ports[1])...); err != nil {
 		return none, err
 	}
-	client, err := p.adminClient()
-	if err != nil {
+	p.server = server
+	if p.client, err = p.adminClient(); err != nil {
 		return none, err
 	}
-	if err := p.until(limit, "the API server is ready", healthy(client, server+"/readyz")); err != nil {
+	if err := p.ready(limit); err != nil {
 		return none, err
 	}
 	for _, rest := range []struct {
@@ -75,19 +78,51 @@ func (p *plane) start(stop context.Context) (Cluster, error) {
 		}
 	}
 	account := server + "/api/v1/namespaces/default/serviceaccounts/default"
-	if err := p.until(limit, "the controller manager works", healthy(client, account)); err != nil {
+	if err := p.until(limit, "the controller manager works", healthy(p.client, account)); err != nil {
 		return none, err
 	}
-	return p.describe(server), nil
+	return p.describe(), nil
 }
 
-func (p *plane) describe(server string) Cluster {
+func (p *plane) ready(limit context.Context) error {
+	return p.until(limit, "the API server is ready", healthy(p.client, p.server+"/readyz"))
+}
+
+// halt stops one component, until it is resumed with the same flags.
+func (p *plane) halt(name string) error {
+	i := slices.IndexFunc(p.running, func(process *process) bool { return process.name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no component %q", name)
+	}
+	p.running[i].stop()
+	return nil
+}
+
+func (p *plane) resume(stop context.Context, name string) error {
+	if err := p.halt(name); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(p.running, func(process *process) bool { return process.name == name })
+	process, err := launch(name, p.dir, p.running[i].flags, p.ended)
+	if err != nil {
+		return err
+	}
+	p.running[i] = process
+	if name != "kube-apiserver" {
+		return nil
+	}
+	limit, cancel := context.WithTimeout(stop, startLimit)
+	defer cancel()
+	return p.ready(limit)
+}
+
+func (p *plane) describe() Cluster {
 	pids := map[string]int{}
 	for _, process := range p.running {
 		pids[process.name] = process.command.Process.Pid
 	}
 	return Cluster{
-		Server:     server,
+		Server:     p.server,
 		Kubeconfig: p.path("admin.kubeconfig"),
 		CA:         p.path("ca.crt"),
 		AuditLog:   p.path("audit.log"),

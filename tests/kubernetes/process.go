@@ -16,6 +16,7 @@ const stopLimit = 5 * time.Second
 // process is a running component. It writes its log beside its data.
 type process struct {
 	name    string
+	flags   []string
 	log     string
 	command *exec.Cmd
 	asked   chan struct{} // closed when it is asked to end
@@ -39,7 +40,7 @@ func program(name string) []string {
 
 func launch(name, dir string, flags []string, ended chan<- *process) (*process, error) {
 	path := filepath.Join(dir, name+".log")
-	log, err := os.Create(path)
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,10 @@ func launch(name, dir string, flags []string, ended chan<- *process) (*process, 
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, log: path, command: command, asked: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{
+		name: name, flags: flags, log: path, command: command,
+		asked: make(chan struct{}), gone: make(chan struct{}),
+	}
 	go func() {
 		_ = command.Wait()
 		close(p.gone)
@@ -67,9 +71,15 @@ func launch(name, dir string, flags []string, ended chan<- *process) (*process, 
 	return p, nil
 }
 
-// stop asks the component to end, and makes it end if it does not.
+// stop asks the component to end, and makes it end if it does not. Nothing happens to one that was
+// stopped before.
 func (p *process) stop() {
-	close(p.asked)
+	select {
+	case <-p.asked:
+		return
+	default:
+		close(p.asked)
+	}
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:

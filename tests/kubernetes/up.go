@@ -1,16 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -35,6 +36,9 @@ type Cluster struct {
 // up starts a control plane, tells where it is, waits until standard input closes or a signal
 // comes, and stops it. It leaves nothing behind: whoever started it may die in any way, its end of
 // the pipe closes with it; and should this process be killed, the kernel kills the components.
+//
+// A line "halt COMPONENT" of its input stops that one alone, "resume COMPONENT" starts it with the
+// same flags; once that is done, the description is printed anew.
 func up(args []string) error {
 	// The kernel ties a child to the thread that started it, and the main thread is the one that
 	// lives as long as the process.
@@ -54,16 +58,23 @@ func up(args []string) error {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
+	wishes := make(chan string)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
+		defer cancel()
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			select {
+			case wishes <- lines.Text():
+			case <-stop.Done():
+				return
+			}
+		}
 	}()
 
 	for attempt := 1; ; attempt++ {
 		plane := newPlane(filepath.Join(dir, fmt.Sprint(attempt)))
 		cluster, err := plane.start(stop)
 		if err == nil {
-			err = serve(stop, plane, cluster)
+			err = serve(stop, plane, cluster, wishes)
 		} else if !errors.Is(err, context.Canceled) && attempt < attempts {
 			fmt.Fprintf(os.Stderr, "control-plane: %v; trying once more\n", err)
 			plane.stop()
@@ -77,15 +88,35 @@ func up(args []string) error {
 	}
 }
 
-// serve tells that the cluster is there and waits for the end, of the wish for it or of a part.
-func serve(stop context.Context, plane *plane, cluster Cluster) error {
-	if err := json.NewEncoder(os.Stdout).Encode(cluster); err != nil {
-		return err
+// serve tells that the cluster is there, grants wishes, and waits for the end: of the wish for the
+// cluster, or of a part of it.
+func serve(stop context.Context, plane *plane, cluster Cluster, wishes <-chan string) error {
+	told := json.NewEncoder(os.Stdout)
+	for {
+		if err := told.Encode(cluster); err != nil {
+			return err
+		}
+		select {
+		case <-stop.Done():
+			return context.Canceled
+		case failed := <-plane.ended:
+			return failed.failure()
+		case wish := <-wishes:
+			if err := grant(stop, plane, wish); err != nil {
+				return err
+			}
+			cluster = plane.describe()
+		}
 	}
-	select {
-	case <-stop.Done():
-		return context.Canceled
-	case failed := <-plane.ended:
-		return failed.failure()
+}
+
+func grant(stop context.Context, plane *plane, wish string) error {
+	verb, name, _ := strings.Cut(wish, " ")
+	switch verb {
+	case "halt":
+		return plane.halt(name)
+	case "resume":
+		return plane.resume(stop, name)
 	}
+	return fmt.Errorf("unknown wish %q", wish)
 }

@@ -13,6 +13,11 @@ macro_rules! each_story {
             services::two_services_do_not_mind_each_other;
             conflicts::what_others_change_meanwhile_is_kept_and_the_work_gets_done;
             events::what_was_done_and_what_is_wrong_is_told;
+            outages::a_leader_cut_off_is_followed_and_writes_no_more;
+            outages::an_outage_longer_than_the_lease_is_made_up_for;
+            outages::connections_that_break_all_the_time_delay_the_work_and_no_more;
+            outages::a_slow_watch_leads_to_no_stale_decision;
+            outages::constant_edits_by_others_cause_no_flood;
             replicas::a_killed_leader_is_followed_without_a_write;
             replicas::a_stopped_leader_gives_its_lease_back;
         }

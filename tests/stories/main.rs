@@ -5,12 +5,14 @@
 #![cfg(feature = "sim")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod line;
 mod meddler;
 mod stage;
 
 mod conflicts;
 mod events;
 mod nodes;
+mod outages;
 mod replicas;
 mod services;
 
@@ -22,7 +24,7 @@ mod embedded {
 
     use ccm::{clock::Clock, entropy::Entropy, sim::cloud, sim::world::World};
 
-    use crate::stage::{Cluster, Stage};
+    use crate::stage::{Cluster, Stage, region};
 
     /// How often scheduler, kubelets and controller manager look whether there is something to do.
     const PACE: Duration = Duration::from_millis(200);
@@ -31,7 +33,7 @@ mod embedded {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let (clock, entropy) = (Clock::simulated("2026-01-02T03:04:05Z".parse().unwrap()), Entropy::seeded(1));
-            let world = World::new(cloud::Options::default(), clock.clone(), &entropy).unwrap();
+            let world = World::with(region(), cloud::Options::default(), clock.clone(), &entropy).unwrap();
             let alive = world.clone();
             tokio::spawn(async move {
                 loop {

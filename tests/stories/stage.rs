@@ -3,8 +3,18 @@
 //! A story speaks to the cluster as people do, through its API, and so cannot tell which of the
 //! two it is. It waits for what it wants to see, and never for a time to pass.
 
-use std::{collections::BTreeMap, fmt::Debug, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use ccm::{
     alibaba::rpc::InProcess,
     clock::Clock,
@@ -12,7 +22,7 @@ use ccm::{
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
     sim::{
-        cloud::{Call, Cloud},
+        cloud::{self, Call, Cloud},
         world::World,
     },
 };
@@ -30,6 +40,11 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+
+/// Access keys of the cloud, with their secrets. Each replica takes the next, so that the cloud can
+/// tell one from another.
+pub const KEYS: [(&str, &str); 4] =
+    [("testid", "testsecret"), ("first", "secret1"), ("second", "secret2"), ("third", "secret3")];
 
 /// The label of nodes that have a machine, for the real cluster's kubelets.
 const MACHINE: &str = "machine.test/running";
@@ -55,7 +70,8 @@ pub struct Stage {
     cluster: Cluster,
     clock: Clock,
     entropy: Entropy,
-    machines: Arc<std::sync::atomic::AtomicU32>,
+    machines: Arc<AtomicU32>,
+    replicas: Arc<AtomicU32>,
 }
 
 /// A running controller.
@@ -68,7 +84,7 @@ pub struct Replica {
 
 impl Stage {
     pub fn new(world: World, cluster: Cluster, clock: Clock, entropy: Entropy) -> Self {
-        Self { world, cluster, clock, entropy, machines: Arc::default() }
+        Self { world, cluster, clock, entropy, machines: Arc::default(), replicas: Arc::default() }
     }
 
     /// Plays a story to its end.
@@ -98,6 +114,7 @@ impl Stage {
 
     /// Starts a controller that reaches the API server in another way.
     pub fn start_through(&self, client: Client) -> Replica {
+        let key = KEYS[self.replicas.fetch_add(1, Ordering::Relaxed) as usize % KEYS.len()];
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
             client,
@@ -106,7 +123,12 @@ impl Stage {
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
         };
-        Replica { task: tokio::spawn(daemon::run(config(), surroundings, shutdown.clone())), shutdown }
+        Replica { task: tokio::spawn(daemon::run(config(key), surroundings, shutdown.clone())), shutdown }
+    }
+
+    /// Lets time pass, where a story is about things that last.
+    pub async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
     }
 
     /// Waits until `seen` finds something; fails the test if it does not in time.
@@ -141,6 +163,14 @@ impl Stage {
         let changed = self.cloud().calls().into_iter().filter(|call| call.changed);
         changed.map(|call| format!("{}.{}", call.product, call.action)).collect()
     }
+
+    /// The access keys of those who changed something, one for each turn.
+    pub fn turns(&self) -> Vec<String> {
+        let changed = self.cloud().calls().into_iter().filter(|call| call.changed);
+        let mut turns: Vec<String> = changed.map(|call| call.caller.access_key).filter(|key| !key.is_empty()).collect();
+        turns.dedup();
+        turns
+    }
 }
 
 // Machines.
@@ -148,7 +178,7 @@ impl Stage {
     /// A new instance boots, and its kubelet registers it as one with an external cloud provider
     /// does. Answers the node's name.
     pub async fn join(&self) -> String {
-        let number = self.machines.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let number = self.machines.fetch_add(1, Ordering::Relaxed) + 1;
         let instance = self.world.boot(number).unwrap();
         let name = format!("cn-hangzhou.{instance}");
         let mut node = self.world.node(&name, Some(&name), number);
@@ -240,6 +270,17 @@ impl Stage {
         self.api().patch(name, &PatchParams::default(), &patch).await.unwrap()
     }
 
+    pub async fn annotate(&self, service: &str, key: &str, value: &str) {
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": { key: value } } }));
+        self.api::<Service>().patch(service, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub async fn annotate_node(&self, node: &str, key: &str, value: &str) {
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": { key: value } } }));
+        let nodes: Api<Node> = Api::all(self.administrator());
+        nodes.patch(node, &PatchParams::default(), &patch).await.unwrap();
+    }
+
     pub async fn delete_service(&self, name: &str) {
         self.api::<Service>().delete(name, &DeleteParams::default()).await.unwrap();
     }
@@ -287,6 +328,11 @@ impl Replica {
         self.task.await.unwrap()
     }
 
+    /// Waits until it ends by itself.
+    pub async fn ended(self) -> Result<(), daemon::Error> {
+        self.task.await.unwrap()
+    }
+
     /// SIGKILL.
     pub async fn kill(self) {
         self.task.abort();
@@ -294,9 +340,9 @@ impl Replica {
     }
 }
 
-fn config() -> Config {
+fn config((id, secret): (&str, &str)) -> Config {
     let global = json!({
-        "accessKeyID": "dGVzdGlk", "accessKeySecret": "dGVzdHNlY3JldA==", "clusterID": "c1",
+        "accessKeyID": STANDARD.encode(id), "accessKeySecret": STANDARD.encode(secret), "clusterID": "c1",
         "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
     });
     let file = json!({ "Global": global }).to_string();
@@ -311,6 +357,12 @@ fn config() -> Config {
         Request::Run(config) => *config,
         other => panic!("{other:?}"),
     }
+}
+
+/// The region of a story's cloud: the usual one, with all keys.
+pub fn region() -> cloud::World {
+    let keys = KEYS.map(|(id, secret)| cloud::AccessKey { id: id.into(), secret: secret.into() });
+    cloud::World { access_keys: keys.into(), ..cloud::World::default() }
 }
 
 pub fn is_tainted(node: &Node) -> bool {
