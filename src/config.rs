@@ -8,6 +8,7 @@
 pub mod address;
 mod assemble;
 pub mod build_info;
+mod cli_profile;
 pub mod controllers;
 pub mod environment;
 mod file;
@@ -26,7 +27,7 @@ mod variables;
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
     cloud::{RegionId, RouteTableId, VSwitchId, VpcId, ZoneId},
@@ -152,15 +153,25 @@ pub struct Endpoints {
     pub metadata: Option<String>,
 }
 
-/// Where the credentials for the cloud's API come from, chosen once at start.
-#[derive(Clone, Debug)]
+/// Where the credentials for the cloud's API come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
+    /// The token file that an add-on of managed clusters keeps up to date.
+    AddonToken(PathBuf),
     /// `accessKeyID` and `accessKeySecret` of the cloud-config file, decoded.
     File(AccessKey),
-    /// `ACCESS_KEY_ID`, `ACCESS_KEY_SECRET` and, for a temporary key, `SECURITY_TOKEN`.
+    /// A key pair in variables and, for a temporary key, its token.
     Environment(AccessKey),
-    /// The RAM role of the instance, through the metadata server.
-    RamRole,
+    /// A key pair, or a temporary key, in a profile of the aliyun command-line tool.
+    Profile(AccessKey),
+    /// A role that the pod's service account may have (RRSA).
+    Oidc(OidcRole),
+    /// A server of the user's own.
+    Uri(SecretUri),
+    /// The RAM role of the instance, through the metadata server. `None`: the one that it names.
+    RamRole(Option<String>),
+    /// A role that is assumed with other credentials.
+    AssumeRole { role: AssumedRole, with: Box<Self> },
 }
 
 /// A key pair for the cloud's API.
@@ -170,6 +181,31 @@ pub struct AccessKey {
     pub secret: SecretString,
     /// Only with a temporary (STS) key.
     pub token: Option<SecretString>,
+}
+
+/// A URL that may hold a secret.
+#[derive(Clone, Debug)]
+pub struct SecretUri(pub SecretString);
+
+/// A RAM role and how to call the session in its audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssumedRole {
+    /// `acs:ram::<account>:role/<name>`
+    pub arn: String,
+    /// 2 to 64 letters, digits and `.@-_`.
+    pub session_name: String,
+    /// What roles of other accounts may ask for.
+    pub external_id: Option<String>,
+}
+
+/// A RAM role that a token of Kubernetes entitles to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OidcRole {
+    pub role: AssumedRole,
+    /// `acs:ram::<account>:oidc-provider/<name>`
+    pub provider_arn: String,
+    /// The token, which the kubelet renews.
+    pub token_file: PathBuf,
 }
 
 /// Settings of the service controllers.
@@ -268,4 +304,33 @@ pub struct Kubernetes {
     pub qps: f64,
     /// Requests that may go at once, at least 1.
     pub burst: u32,
+}
+
+// === impl AccessKey, SecretUri ===
+
+// To notice that one was replaced. Who could measure the time it takes is no attacker.
+
+impl PartialEq for AccessKey {
+    fn eq(&self, other: &Self) -> bool {
+        same(&self.id, &other.id)
+            && same(&self.secret, &other.secret)
+            && match (&self.token, &other.token) {
+                (Some(token), Some(other)) => same(token, other),
+                (token, other) => token.is_none() && other.is_none(),
+            }
+    }
+}
+
+impl Eq for AccessKey {}
+
+impl PartialEq for SecretUri {
+    fn eq(&self, other: &Self) -> bool {
+        same(&self.0, &other.0)
+    }
+}
+
+impl Eq for SecretUri {}
+
+fn same(one: &SecretString, other: &SecretString) -> bool {
+    one.expose_secret() == other.expose_secret()
 }

@@ -7,6 +7,7 @@
 
 mod cloud;
 mod controllers;
+mod credentials;
 mod facts;
 pub mod shutdown;
 
@@ -21,7 +22,7 @@ use tracing::{error, info, warn};
 use self::shutdown::Shutdown;
 use crate::{
     admin::{self, Checks, Heartbeat},
-    alibaba::rpc::Transport,
+    alibaba::rpc::{self, Transport},
     clock::Clock,
     cloud::fence::MayWrite,
     config::{BindAddress, Config, build_info},
@@ -46,6 +47,8 @@ pub struct Surroundings {
     pub metadata: Arc<dyn Transport>,
     pub clock: Clock,
     pub entropy: Entropy,
+    /// Where everything is counted.
+    pub metrics: Metrics,
 }
 
 /// Why the daemon ended other than by being asked to.
@@ -68,8 +71,7 @@ pub async fn run(config: Config, surroundings: Surroundings, shutdown: Shutdown)
     for warning in &config.warnings {
         warn!("{warning}");
     }
-    let metrics = Metrics::new(build_info::VERSION, build_info::COMMIT);
-    let daemon = Daemon::new(config, surroundings, metrics);
+    let daemon = Daemon::new(config, surroundings);
     let stop = shutdown.requested();
     tokio::select! {
         biased;
@@ -86,6 +88,10 @@ struct Daemon {
     clock: Clock,
     entropy: Entropy,
     metrics: Metrics,
+    /// What is counted about calls to the cloud.
+    calls: rpc::Metrics,
+    /// What is counted about keys for them.
+    keys: rpc::credentials::Metrics,
     cache: Cache,
     elector: Elector,
     /// Ends what only tells about the work, after the work.
@@ -96,8 +102,8 @@ struct Daemon {
 // === impl Daemon ===
 
 impl Daemon {
-    fn new(config: Config, surroundings: Surroundings, metrics: Metrics) -> Self {
-        let Surroundings { client, transport, metadata, clock, entropy } = surroundings;
+    fn new(config: Config, surroundings: Surroundings) -> Self {
+        let Surroundings { client, transport, metadata, clock, entropy, metrics } = surroundings;
         let lease = &config.leader;
         let options = leader::Options {
             namespace: lease.namespace.clone(),
@@ -107,6 +113,11 @@ impl Daemon {
             renew_deadline: lease.renew_deadline,
             retry_period: lease.retry_period,
         };
+        let (calls, keys) = (rpc::Metrics::new(), rpc::credentials::Metrics::default());
+        metrics.register(|registry| {
+            calls.register(registry);
+            keys.register(registry);
+        });
         let elector = Elector::new(client.clone(), options, clock.clone(), entropy.fork());
         Self {
             config,
@@ -116,6 +127,8 @@ impl Daemon {
             clock,
             entropy,
             metrics,
+            calls,
+            keys,
             cache: Cache::new(),
             elector,
             background: CancellationToken::new(),

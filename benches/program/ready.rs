@@ -49,6 +49,7 @@ async fn once(seed: u64) -> (std::time::Duration, std::time::Duration) {
         metadata: Arc::new(InProcess::new(world.cloud.router())),
         clock,
         entropy: entropy.fork(),
+        metrics: ccm::metrics::Metrics::default(),
     };
     let (began, began_simulated) = (Instant::now(), tokio::time::Instant::now());
     let running = tokio::spawn(daemon::run(configuration(), surroundings, Shutdown::new()));

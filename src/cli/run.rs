@@ -10,6 +10,7 @@ use crate::{
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
     kubernetes::client,
+    metrics::Metrics,
     telemetry,
 };
 
@@ -57,7 +58,14 @@ async fn daemon(config: Config) -> anyhow::Result<()> {
     let client = client::connect(located.config, &options, Arc::new(|| true))?;
     let transport = Arc::new(Https::new()?);
     let metadata = Arc::new(Https::direct()?);
-    let surroundings = Surroundings { client, transport, metadata, clock: Clock::system(), entropy: Entropy::system() };
+    let surroundings = Surroundings {
+        client,
+        transport,
+        metadata,
+        clock: Clock::system(),
+        entropy: Entropy::system(),
+        metrics: Metrics::new(build_info::VERSION, build_info::COMMIT),
+    };
     daemon::run(config, surroundings, shutdown).await?;
     Ok(())
 }

@@ -110,9 +110,14 @@ impl Display for Scheme {
 impl Display for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::AddonToken(_) => "addon-token",
             Self::File(_) => "cloud-config",
             Self::Environment(_) => "environment",
-            Self::RamRole => "ram-role",
+            Self::Profile(_) => "cli-profile",
+            Self::Oidc(_) => "oidc",
+            Self::Uri(_) => "credentials-uri",
+            Self::RamRole(_) => "ram-role",
+            Self::AssumeRole { with, .. } => return write!(f, "assumed-role-with-{with}"),
         })
     }
 }

@@ -4,18 +4,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Daemon, facts, facts::Facts};
+use super::{Daemon, credentials::Sources, facts, facts::Facts};
 use crate::{
-    alibaba::{
-        self, Alibaba, Metadata,
-        metadata::DEFAULT_ENDPOINT,
-        rpc::{
-            self,
-            credentials::{Cached, Fixed, RamRole, Source},
-        },
-    },
+    alibaba::{self, Alibaba, Metadata, metadata::DEFAULT_ENDPOINT, rpc},
     cloud::{CloudProvider, dry_run::DryRun, guard::Guarded},
-    config::{self, Credentials, build_info},
+    config::{self, build_info},
 };
 
 /// The cloud and what is known of the cluster's place in it.
@@ -35,56 +28,53 @@ impl Daemon {
             Metadata::without_tokens(endpoint, self.metadata.clone())
         };
         let facts = facts::find(&self.config, &metadata, &self.entropy, stop).await?;
-        let calls = rpc::Metrics::new();
-        self.metrics.register(|registry| calls.register(registry));
-        let options = alibaba::Options {
-            vpc: Some(facts.vpc.clone()),
-            vswitches: config.vswitches.clone(),
-            cluster_id: config.cluster_id.clone(),
+        let endpoints = rpc::Endpoints {
             network: match config.network {
                 config::Network::Vpc => rpc::Network::Vpc,
                 config::Network::Public => rpc::Network::Public,
             },
-            endpoints: rpc::EndpointOverrides {
+            scheme: match config.scheme {
+                config::Scheme::Https => rpc::Scheme::Https,
+                config::Scheme::Http => rpc::Scheme::Http,
+            },
+            overrides: rpc::EndpointOverrides {
                 ecs: config.endpoints.ecs.clone(),
                 vpc: config.endpoints.vpc.clone(),
                 slb: config.endpoints.slb.clone(),
                 nlb: config.endpoints.nlb.clone(),
                 sts: config.endpoints.sts.clone(),
             },
-            scheme: match config.scheme {
-                config::Scheme::Https => rpc::Scheme::Https,
-                config::Scheme::Http => rpc::Scheme::Http,
-            },
+        };
+        let options = alibaba::Options {
+            vpc: Some(facts.vpc.clone()),
+            vswitches: config.vswitches.clone(),
+            cluster_id: config.cluster_id.clone(),
+            network: endpoints.network,
+            endpoints: endpoints.overrides.clone(),
+            scheme: endpoints.scheme,
             // The middle part is what the released controller is known by in the cloud's logs.
             user_agent: format!("alibaba-cloud-controller-manager/{0} ack.ccm/{0}", build_info::VERSION),
             metadata: Some(metadata.clone()),
             ..alibaba::Options::new(facts.region.clone())
         };
-        let credentials = self.credentials(&metadata);
+        let sources = Sources {
+            region: facts.region.clone(),
+            endpoints,
+            user_agent: options.user_agent.clone(),
+            transport: self.transport.clone(),
+            metadata,
+            clock: self.clock.clone(),
+            entropy: self.entropy.fork(),
+            calls: self.calls.clone(),
+            metrics: self.keys.clone(),
+        };
+        let credentials = sources.source(&self.config.credentials);
         let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
-        let alibaba = Alibaba::new(options, self.transport.clone(), credentials, clock, entropy, calls);
+        let alibaba = Alibaba::new(options, self.transport.clone(), credentials, clock, entropy, self.calls.clone());
         let mut cloud: Arc<dyn CloudProvider> = Arc::new(alibaba);
         if self.config.dry_run {
             cloud = Arc::new(Guarded::new(cloud, Arc::new(DryRun::new())));
         }
         Some(Connected { cloud, facts })
-    }
-
-    fn credentials(&self, metadata: &Metadata) -> Arc<dyn Source> {
-        match &self.config.credentials {
-            Credentials::File(key) | Credentials::Environment(key) => {
-                use secrecy::ExposeSecret;
-                let id = key.id.expose_secret().to_owned();
-                Arc::new(match &key.token {
-                    None => Fixed::access_key(id, key.secret.clone()),
-                    Some(token) => Fixed::sts(id, key.secret.clone(), token.clone()),
-                })
-            }
-            Credentials::RamRole => {
-                let role = RamRole::new(metadata.clone(), None, self.clock.clone());
-                Arc::new(Cached::new(role, self.clock.clone(), self.entropy.fork()))
-            }
-        }
     }
 }

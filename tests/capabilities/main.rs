@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value, unreachable_pub)]
 
 mod cost;
+mod credentials;
 mod determinism;
 mod drift;
 mod faults;

@@ -1,22 +1,33 @@
 //! The harness: the real controller between the simulated cloud and the embedded Kubernetes API,
-//! in one process, without a socket, on simulated time and one seed.
+//! in one process, without a socket, on simulated time and one seed. Each story ends with a look
+//! for secrets in all that was shown: see [`secrets`].
+
+pub mod host;
+pub mod secrets;
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use ccm::{
     alibaba::rpc::{InProcess, Transport},
     clock::Clock,
-    config::{self, Config, Request},
+    config::Config,
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
+    metrics::Metrics,
     sim::{
         cloud::{self, Cloud},
         world::World,
     },
 };
 use k8s_openapi::api::core::v1::{Event, Node, Service};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinHandle;
+
+use self::{
+    host::{Host, KEY_ID, KEY_SECRET},
+    secrets::{Overheard, Watch},
+};
 
 /// Runs a story on one thread, on paused time.
 pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
@@ -32,7 +43,10 @@ pub fn play_seeded<F: Future<Output = ()>>(seed: u64, story: impl FnOnce(Stage) 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let stage = Stage::new(seed);
+        let listening = stage.secrets.listen();
         story(stage.clone()).await;
+        drop(listening);
+        stage.look_for_secrets();
         assert_eq!(stage.world.cloud.contract_breaches(), Vec::<String>::new(), "the simulator broke the contract");
     });
 }
@@ -43,6 +57,9 @@ pub struct Stage {
     pub world: World,
     pub clock: Clock,
     pub entropy: Entropy,
+    pub secrets: Watch,
+    /// Of every controller that was started, in that order.
+    metrics: Arc<Mutex<Vec<Metrics>>>,
 }
 
 /// A running controller.
@@ -56,7 +73,12 @@ impl Stage {
         let entropy = Entropy::seeded(seed);
         let clock = Clock::simulated("2026-01-02T03:04:05Z".parse().unwrap());
         let world = World::new(cloud::Options::default(), clock.clone(), &entropy).unwrap();
-        Self { world, clock, entropy }
+        let secrets = Watch::new(&world.cloud);
+        // As they stand in the cloud-config file.
+        for encoded in [KEY_ID, KEY_SECRET] {
+            secrets.guard(encoded);
+        }
+        Self { world, clock, entropy, secrets, metrics: Arc::default() }
     }
 
     pub fn cloud(&self) -> &Cloud {
@@ -75,16 +97,55 @@ impl Stage {
 
     /// Starts a controller that reaches the cloud in another way.
     pub fn start_over(&self, transport: Arc<dyn Transport>, flags: &[&str], keys: serde_json::Value) -> Replica {
-        let config = config(flags, keys);
+        self.start_as(config(flags, keys), transport)
+    }
+
+    /// Starts a controller with what it finds on this host.
+    pub fn start_on(&self, host: &Host, flags: &[&str]) -> Replica {
+        self.start_as(host.config(flags).unwrap(), Arc::new(InProcess::new(self.world.cloud.router())))
+    }
+
+    pub fn start_as(&self, config: Config, transport: Arc<dyn Transport>) -> Replica {
+        self.secrets.look_at("the configuration", &format!("{config} {config:?}"));
+        let transport = Arc::new(Overheard { inner: transport, watch: self.secrets.clone() });
         let shutdown = Shutdown::new();
+        let metrics = Metrics::default();
+        self.metrics.lock().push(metrics.clone());
         let surroundings = Surroundings {
             client: self.world.kube.client(),
             metadata: transport.clone(),
             transport,
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
+            metrics,
         };
         Replica { task: tokio::spawn(daemon::run(config, surroundings, shutdown.clone())), shutdown }
+    }
+
+    /// The metrics of the controller that was started last.
+    pub fn metrics(&self) -> String {
+        self.metrics.lock().last().map(|metrics| metrics.encode().unwrap()).unwrap_or_default()
+    }
+
+    /// The value of one line of those metrics.
+    pub fn metric(&self, line: &str) -> Option<f64> {
+        self.metrics().lines().find_map(|there| there.strip_prefix(line)?.trim().parse().ok())
+    }
+
+    fn look_for_secrets(&self) {
+        for metrics in self.metrics.lock().iter() {
+            self.secrets.look_at("the metrics", &metrics.encode().unwrap());
+        }
+        for object in self.events() {
+            self.secrets.look_at("an event", &object);
+        }
+        for node in self.world.kube.list::<Node>() {
+            self.secrets.look_at("a Node", &format!("{node:?}"));
+        }
+        for service in self.world.kube.list::<Service>() {
+            self.secrets.look_at("a Service", &format!("{service:?}"));
+        }
+        self.secrets.assert_nothing_leaked();
     }
 
     /// Lets simulated time pass.
@@ -188,26 +249,7 @@ impl Replica {
 
 /// The configuration of these flags and keys over those of the example DaemonSet.
 pub fn config(flags: &[&str], keys: serde_json::Value) -> Config {
-    let mut global = json!({
-        "accessKeyID": "dGVzdGlk", "accessKeySecret": "dGVzdHNlY3JldA==", "clusterID": "c1",
-        "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
-    });
-    for (key, value) in keys.as_object().unwrap() {
-        global[key] = value.clone();
-    }
-    let environment =
-        config::environment::Fixed::default().with_file("/cloud-config", &json!({ "Global": global }).to_string());
-    let base = [
-        "--cloud-config=/cloud-config",
-        "--cluster-cidr=172.20.0.0/16",
-        "--health-probe-bind-addr=0",
-        "--metrics-bind-addr=0",
-    ];
-    let arguments = base.iter().chain(flags).map(|flag| (*flag).into());
-    match config::read(arguments, &environment).unwrap() {
-        Request::Run(config) => *config,
-        other => panic!("{other:?}"),
-    }
+    Host::with(keys).config(flags).unwrap()
 }
 
 pub fn taints(node: &Node) -> Vec<String> {

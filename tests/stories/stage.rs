@@ -122,6 +122,7 @@ impl Stage {
             metadata: Arc::new(InProcess::new(self.cloud().router())),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
+            metrics: ccm::metrics::Metrics::default(),
         };
         Replica { task: tokio::spawn(daemon::run(config(key), surroundings, shutdown.clone())), shutdown }
     }

@@ -4,25 +4,31 @@
 //! [`Cached`], which refreshes ahead of the expiry and lives through failures. A new kind of
 //! source is one more small file here.
 
+mod addon_token;
 mod assume_role;
 mod cached;
 mod fixed;
 mod issued;
+mod metrics;
 mod oidc;
 mod ram_role;
+mod replaceable;
 mod uri;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
+pub use addon_token::AddonToken;
 pub use assume_role::AssumeRole;
 pub use cached::Cached;
 pub use fixed::Fixed;
+pub use metrics::Metrics;
 pub use oidc::{Oidc, OidcRole};
 pub use ram_role::RamRole;
+pub use replaceable::Replaceable;
 pub use uri::CredentialsUri;
 
 /// Where keys come from.
@@ -53,6 +59,17 @@ pub struct CredentialsError {
     /// Such as `the RAM role of this instance`.
     pub origin: &'static str,
     pub message: String,
+}
+
+#[async_trait]
+impl<S: Source + ?Sized> Source for Arc<S> {
+    async fn credentials(&self) -> Result<Credentials, CredentialsError> {
+        (**self).credentials().await
+    }
+
+    fn rejected(&self, access_key_id: &str) {
+        (**self).rejected(access_key_id);
+    }
 }
 
 // === impl Credentials ===

@@ -104,6 +104,7 @@ impl Scene {
             metadata: Arc::new(Https::direct()?),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
+            metrics: crate::metrics::Metrics::default(),
         };
         Ok(tokio::spawn(daemon::run(config, surroundings, shutdown.clone())))
     }

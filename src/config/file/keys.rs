@@ -16,9 +16,12 @@ const fn ignored(name: &'static str, kind: Kind, help: &'static str) -> Key {
 }
 
 pub(super) const KEYS: &[Key] = &[
-    secret("accessKeyID", "AccessKey id in base64. Without it the environment is asked, then the RAM role"),
+    secret("accessKeyID", "AccessKey id in base64. Without it see the order of credentials below"),
     secret("accessKeySecret", "AccessKey secret in base64"),
     key("uid", Kind::Text, "Account of the AccessKey. Draws a warning: the key is used as it is"),
+    key("assumeRoleArn", Kind::Text, "RAM role to assume with the credentials, as in `acs:ram::ACCOUNT:role/NAME`"),
+    key("assumeRoleSessionName", Kind::Text, "Name of its sessions in the audit log"),
+    key("assumeRoleExternalId", Kind::Text, "External id that the role asks for"),
     key("clusterID", Kind::Text, "Id of the cluster: the tag value of all that belongs to it. Default `clusterid`"),
     key("region", Kind::Text, "Region id. Without it the metadata server is asked"),
     key("vpcid", Kind::Text, "VPC id. Without it the metadata server is asked"),

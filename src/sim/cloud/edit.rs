@@ -163,4 +163,12 @@ impl Cloud {
         inner.state.keys.expire_sessions(now);
         inner.forget_role_key();
     }
+
+    /// Those of the cloud's secrets that stand in a text: key ids, their secrets and tokens, and
+    /// the metadata server's tokens.
+    pub fn secrets_in(&self, text: &str) -> Vec<String> {
+        let inner = self.inner.lock();
+        let all = inner.state.keys.secrets().chain(inner.metadata.tokens());
+        all.filter(|secret| text.contains(secret)).map(str::to_owned).collect()
+    }
 }

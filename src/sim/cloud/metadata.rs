@@ -29,6 +29,15 @@ pub(crate) struct Sessions {
 /// A refusal: status and text.
 type Refusal = (u16, &'static str);
 
+// === impl Sessions ===
+
+impl Sessions {
+    /// The tokens that reads may be made with.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.keys().map(String::as_str)
+    }
+}
+
 // === impl Cloud ===
 
 impl Cloud {

@@ -87,6 +87,14 @@ impl Keys {
         }
     }
 
+    /// All that nobody but the key's holder may see.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .flat_map(|(id, key)| [Some(id.as_str()), Some(key.secret.as_str()), key.token.as_deref()])
+            .flatten()
+    }
+
     /// Makes room for one more session.
     fn forget_oldest(&mut self) {
         let sessions = self.0.iter().filter_map(|(id, key)| Some((key.expires?, id)));

@@ -1,7 +1,8 @@
-//! Keeps a temporary key and renews it in time.
+//! Keeps a key and renews it in time.
 //!
-//! Renewal starts well before the expiry, so there are many chances for it. While one fails the
-//! last good key is used for as long as it is valid, and attempts keep a growing distance.
+//! Renewal starts well before the expiry, so there are many chances for it, and at a moment of its
+//! own in each process. While one fails the last good key is used for as long as it is valid, and
+//! attempts keep a growing distance.
 
 use std::time::Duration;
 
@@ -10,17 +11,24 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{Credentials, CredentialsError, Source};
+use super::{Credentials, CredentialsError, Metrics, Source};
 use crate::{clock::Clock, entropy::Entropy};
 
-/// How long before the expiry a key is renewed.
+/// How long before the expiry a key is renewed, unless that is most of its life.
 const AHEAD: Duration = Duration::from_secs(15 * 60);
+/// Up to this much earlier, so that many processes do not ask at the same moment.
+const SPREAD: Duration = Duration::from_secs(5 * 60);
+/// How soon a source is asked again about a key of which it does not tell the end.
+const UNDATED: Duration = Duration::from_secs(10 * 60);
 /// The distance between attempts to renew, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// A cache around any source.
 pub struct Cached<S> {
     source: S,
+    /// How the source is called in the log and in metrics.
+    name: String,
+    metrics: Metrics,
     clock: Clock,
     entropy: Entropy,
     state: Mutex<State>,
@@ -31,6 +39,8 @@ pub struct Cached<S> {
 #[derive(Default)]
 struct State {
     current: Option<Credentials>,
+    /// When another key is due.
+    due: Option<Instant>,
     /// The cloud refused the current key.
     refused: bool,
     /// Why the last attempt failed, and the wait after it.
@@ -51,20 +61,51 @@ enum Step {
 
 impl<S: Source> Cached<S> {
     pub fn new(source: S, clock: Clock, entropy: Entropy) -> Self {
-        Self { source, clock, entropy, state: Mutex::new(State::default()), renewal: tokio::sync::Mutex::new(()) }
+        Self {
+            source,
+            name: "credentials".to_owned(),
+            metrics: Metrics::default(),
+            clock,
+            entropy,
+            state: Mutex::new(State::default()),
+            renewal: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Says under this name which key is in use: once in the log for each new key, and in `metrics`.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>, metrics: &Metrics) -> Self {
+        Self { name: name.into(), metrics: metrics.clone(), ..self }
     }
 
     fn step(&self) -> Step {
         let state = self.state.lock();
         let now = self.clock.now();
         let valid = state.current.clone().filter(|key| key.expires.is_none_or(|expires| expires > now));
-        let fresh = |key: &Credentials| key.expires.is_none_or(|expires| expires > now + AHEAD);
+        let fresh = state.due.is_some_and(|due| due > Instant::now());
         let waiting = state.not_before.is_some_and(|not_before| not_before > Instant::now());
         match (valid, &state.failure) {
-            (Some(key), _) if waiting || (fresh(&key) && !state.refused) => Step::Use(key),
+            (Some(key), _) if waiting || (fresh && !state.refused) => Step::Use(key),
             (None, Some((error, _))) if waiting => Step::Fail(error.clone()),
             (valid, _) => Step::Renew(valid),
         }
+    }
+
+    fn tell(&self, key: &Credentials) {
+        let source = &self.name;
+        if let Some(expires) = key.expires {
+            info!(source, %expires, "using credentials from {source}, valid until {expires}");
+        } else {
+            info!(source, "using credentials from {source}, which have no end");
+        }
+    }
+
+    /// How long a key is used before another is asked for.
+    fn life(&self, key: &Credentials) -> Duration {
+        let Some(expires) = key.expires else { return UNDATED };
+        let left = Duration::try_from(expires.duration_since(self.clock.now())).unwrap_or_default();
+        let ahead = AHEAD + SPREAD.mul_f64(self.entropy.fraction());
+        left.saturating_sub(ahead.min(left.mul_f64(0.25 + self.entropy.fraction() / 20.0)))
     }
 
     async fn renew(&self) -> Result<Credentials, CredentialsError> {
@@ -75,9 +116,15 @@ impl<S: Source> Cached<S> {
                 if state.failure.take().is_some() {
                     info!("credentials could be renewed again");
                 }
-                // A source that still hands out a key near its end is not asked at every call.
-                let ending = key.expires.is_some_and(|expires| expires <= self.clock.now() + AHEAD);
-                state.not_before = ending.then(|| Instant::now() + BACKOFF.1);
+                let same = state.current.as_ref().is_some_and(|old| old.access_key_id == key.access_key_id);
+                if !same {
+                    self.tell(&key);
+                }
+                self.metrics.asked(&self.name, "ok");
+                self.metrics.in_use(&self.name, key.expires);
+                state.due = Some(Instant::now() + self.life(&key));
+                // A source that still hands out the same key near its end is not asked at every call.
+                state.not_before = same.then(|| Instant::now() + BACKOFF.1);
                 state.refused = false;
                 state.current = Some(key.clone());
                 Ok(key)
@@ -85,6 +132,7 @@ impl<S: Source> Cached<S> {
             Err(error) => {
                 let backoff = state.failure.as_ref().map_or(BACKOFF.0, |(_, backoff)| (*backoff * 2).min(BACKOFF.1));
                 let expires = state.current.as_ref().and_then(|key| key.expires).map(|expires| expires.to_string());
+                self.metrics.asked(&self.name, "failed");
                 warn!(%error, key.expires = expires, "credentials cannot be renewed; trying again in about {backoff:?}");
                 state.not_before = Some(Instant::now() + self.entropy.jitter(backoff));
                 state.failure = Some((error.clone(), backoff));

@@ -21,7 +21,7 @@ fn the_file_comes_before_the_environment_before_the_ram_role() {
     assert!(key.token.is_none());
     assert_eq!(
         config.warnings,
-        ["ACCESS_KEY_ID and ACCESS_KEY_SECRET are not used: the cloud-config file has an AccessKey"]
+        ["ACCESS_KEY_ID is not used for credentials: the AccessKey of the cloud-config file comes first"]
     );
 
     let config = try_config(LINE, &with_environment(SMALL).with_variable("SECURITY_TOKEN", "envtoken")).unwrap();
@@ -31,20 +31,113 @@ fn the_file_comes_before_the_environment_before_the_ram_role() {
     assert_eq!(key.token.as_ref().map(ExposeSecret::expose_secret), Some("envtoken"));
 
     let blank = surroundings(SMALL).with_variable("ACCESS_KEY_ID", "").with_variable("ACCESS_KEY_SECRET", " ");
-    assert!(matches!(try_config(LINE, &blank).unwrap().credentials, Credentials::RamRole));
+    assert!(matches!(try_config(LINE, &blank).unwrap().credentials, Credentials::RamRole(None)));
 }
 
 #[test]
-fn what_the_released_controller_would_have_used_is_named() {
+fn the_addon_token_comes_first_and_the_missing_helper_is_named() {
     let file = format!("{KEY}  uid: 1234\n");
     let environment = surroundings(&file).with_file("/var/addon/token-config", "{}");
+    let config = try_config(LINE, &environment).unwrap();
+    assert_eq!(config.credentials, Credentials::AddonToken("/var/addon/token-config".into()));
     assert_eq!(
-        try_config(LINE, &environment).unwrap().warnings,
+        config.warnings,
         [
-            "/var/addon/token-config is there but is not read: use an AccessKey or the RAM role of the instance",
-            "/c: Global.uid asks for the servicetoken helper, which is not supported: the AccessKey is used as it is",
+            "/c: Global.uid asks for the servicetoken helper, which is not supported: use assumeRoleArn to act as a role",
+            "the AccessKey of the cloud-config file is not used for credentials: /var/addon/token-config comes first",
         ]
     );
+}
+
+fn rrsa(environment: Fixed) -> Fixed {
+    environment
+        .with_variable("ALIBABA_CLOUD_ROLE_ARN", "acs:ram::1:role/ccm")
+        .with_variable("ALIBABA_CLOUD_OIDC_PROVIDER_ARN", "acs:ram::1:oidc-provider/ack")
+        .with_variable("ALIBABA_CLOUD_OIDC_TOKEN_FILE", "/var/run/secrets/ack.alibabacloud.com/rrsa-tokens/token")
+}
+
+fn credentials(environment: &Fixed) -> String {
+    let config = try_config(LINE, environment).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
+    config.credentials.to_string()
+}
+
+#[test]
+fn the_sources_of_the_sdks_follow_in_their_order() {
+    let profiles =
+        r#"{"current":"a","profiles":[{"name":"a","mode":"AK","access_key_id":"i","access_key_secret":"s"}]}"#;
+    let uri = surroundings(SMALL).with_variable("ALIBABA_CLOUD_CREDENTIALS_URI", "http://localhost:1/x?hunter2");
+    assert_eq!(credentials(&uri), "credentials-uri");
+    let role = uri.clone().with_variable("ALIBABA_CLOUD_ECS_METADATA", "r");
+    assert_eq!(try_config(LINE, &role).unwrap().credentials, Credentials::RamRole(Some("r".into())));
+    let profile = role.with_variable("HOME", "/home/u").with_file("/home/u/.aliyun/config.json", profiles);
+    assert_eq!(credentials(&profile), "cli-profile");
+    let disabled = profile.clone().with_variable("ALIBABA_CLOUD_CLI_PROFILE_DISABLED", "true");
+    assert_eq!(credentials(&disabled), "ram-role");
+    let oidc = rrsa(profile);
+    assert_eq!(credentials(&oidc), "oidc");
+    let key = oidc
+        .with_variable("ALIBABA_CLOUD_ACCESS_KEY_ID", "sdkid")
+        .with_variable("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "sdksecret")
+        .with_variable("ALIBABA_CLOUD_SECURITY_TOKEN", "sdktoken");
+    let config = try_config(LINE, &key).unwrap();
+    let Credentials::Environment(key) = &config.credentials else { panic!("{:?}", config.credentials) };
+    assert_eq!(key.token.as_ref().map(ExposeSecret::expose_secret), Some("sdktoken"));
+    assert_eq!(
+        config.warnings,
+        ["ALIBABA_CLOUD_OIDC_TOKEN_FILE is not used for credentials: ALIBABA_CLOUD_ACCESS_KEY_ID comes first"]
+    );
+}
+
+#[test]
+fn a_role_is_assumed_on_top_of_any_source() {
+    let arn = "ALIBABA_CLOUD_ROLE_ARN";
+    let by_variable = surroundings(KEY).with_variable(arn, "acs:ram::1:role/r");
+    assert_eq!(credentials(&by_variable), "assumed-role-with-cloud-config");
+    let file = format!("{SMALL}  assumeRoleArn: acs:ram::2:role/r\n  assumeRoleExternalId: e\n");
+    let config = try_config(LINE, &rrsa(surroundings(&file))).unwrap();
+    assert_eq!(
+        config.to_string().split(' ').find(|part| part.starts_with("credentials=")),
+        Some("credentials=assumed-role-with-oidc")
+    );
+    let Credentials::AssumeRole { role, .. } = &config.credentials else { panic!("{:?}", config.credentials) };
+    assert_eq!(
+        (role.arn.as_str(), role.session_name.as_str(), role.external_id.as_deref()),
+        ("acs:ram::2:role/r", "alibaba-cloud-controller-manager", Some("e"))
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_source_is_told_without_showing_it() {
+    let with = |name: &str, value: &str| surroundings(SMALL).with_variable(name, value);
+    for (environment, expected) in [
+        (
+            with("ALIBABA_CLOUD_OIDC_TOKEN_FILE", "/t"),
+            "the variables of RRSA are not complete: ALIBABA_CLOUD_ROLE_ARN and ALIBABA_CLOUD_OIDC_PROVIDER_ARN are not set",
+        ),
+        (
+            with("ALIBABA_CLOUD_ROLE_ARN", "ccm"),
+            "ALIBABA_CLOUD_ROLE_ARN is \"ccm\": expected a role such as acs:ram::1234567890123456:role/ccm",
+        ),
+        (
+            with("ALIBABA_CLOUD_ROLE_ARN", "acs:ram::1:role/r").with_variable("ALIBABA_CLOUD_ROLE_SESSION_NAME", "a b"),
+            "\"a b\" cannot name the sessions of a role: expected 2 to 64 letters, digits and .@-_",
+        ),
+        (
+            with("ALIBABA_CLOUD_CREDENTIALS_URI", "localhost/hunter2"),
+            "ALIBABA_CLOUD_CREDENTIALS_URI is not a URL: expected http://... or https://...",
+        ),
+        (
+            with("ALIBABA_CLOUD_CONFIG_FILE", "/p"),
+            "/p holds no credentials to use: it cannot be read: No such file or directory",
+        ),
+        (
+            with("ALIBABA_CLOUD_CONFIG_FILE", "/p").with_file("/p", "hunter2"),
+            "/p holds no credentials to use: it is not what `aliyun configure` writes (line 1, column 1)",
+        ),
+    ] {
+        assert_eq!(try_config(LINE, &environment).unwrap_err(), [expected]);
+    }
 }
 
 #[test]

@@ -48,6 +48,9 @@ fn every_key_with_an_effect_has_one() {
             "disablePublicSLB" => "true",
             "featureGates" => "IPv6DualStack=true",
             "nodeMonitorPeriod" | "nodeAddrSyncPeriod" => "20",
+            "assumeRoleArn" => "acs:ram::1:role/r",
+            // Only with a role, see the tests of credentials.
+            "assumeRoleSessionName" | "assumeRoleExternalId" => continue,
             _ => "9",
         };
         let after = shown(line, &surroundings(&format!("{small}  {}: {value}\n", key.name)));
@@ -61,7 +64,9 @@ fn every_variable_has_an_effect_or_a_warning() {
     let before = shown(LINE, &without_name);
     for variable in VARIABLES.iter().filter(|variable| !variable.name.starts_with("ACCESS_KEY")) {
         let value = match variable.name {
-            "SECURITY_TOKEN" => continue, // Only with a key, see the tests of credentials.
+            // Only with others, see the tests of credentials.
+            "SECURITY_TOKEN" => continue,
+            name if name.starts_with("ALIBABA_CLOUD_") => continue,
             "ALICLOUD_CLIENT_SCHEME" => "HTTP",
             "SERVICE_FORCE_BACKEND_ENI" => "true",
             _ => "x",

@@ -1,0 +1,77 @@
+//! The files and variables that a controller finds where it runs.
+
+use std::{io, path::Path, sync::Arc};
+
+use ccm::config::{self, Config, Environment, Invalid, Request, environment::Fixed};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+/// The simulated account's AccessKey, as the cloud-config file has it.
+pub const KEY_ID: &str = "dGVzdGlk";
+pub const KEY_SECRET: &str = "dGVzdHNlY3JldA==";
+
+const CLOUD_CONFIG: &str = "/cloud-config";
+
+/// A host that can be changed while the controller runs. Clones are the same host.
+#[derive(Clone, Default)]
+pub struct Host(Arc<Mutex<Fixed>>);
+
+// === impl Host ===
+
+impl Host {
+    /// With the cloud-config file of the simulated account, and these keys in it; `null` leaves one out.
+    pub fn with(keys: Value) -> Self {
+        let host = Self::default();
+        host.configure(keys);
+        host
+    }
+
+    /// Writes the cloud-config file anew.
+    pub fn configure(&self, keys: Value) {
+        let mut global = json!({
+            "accessKeyID": KEY_ID, "accessKeySecret": KEY_SECRET, "clusterID": "c1",
+            "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
+        });
+        for (key, value) in keys.as_object().unwrap() {
+            global[key] = value.clone();
+        }
+        self.write(CLOUD_CONFIG, &json!({ "Global": global }).to_string());
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        self.0.lock().files.insert(path.to_owned(), text.to_owned());
+    }
+
+    pub fn set(&self, variable: &str, value: &str) {
+        self.0.lock().variables.insert(variable.to_owned(), value.to_owned());
+    }
+
+    /// What the program makes of it with these flags over those of the example DaemonSet.
+    pub fn config(&self, flags: &[&str]) -> Result<Config, Invalid> {
+        let base = [
+            "--cloud-config=/cloud-config",
+            "--cluster-cidr=172.20.0.0/16",
+            "--health-probe-bind-addr=0",
+            "--metrics-bind-addr=0",
+        ];
+        let arguments = base.iter().chain(flags).map(|flag| (*flag).into());
+        match config::read(arguments, self)? {
+            Request::Run(config) => Ok(*config),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Environment for Host {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.lock().variable(name)
+    }
+
+    fn file(&self, path: &Path) -> io::Result<String> {
+        self.0.lock().file(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.0.lock().exists(path)
+    }
+}
