@@ -5,6 +5,7 @@
 //! parameter maps. The one decorator of the trait ([`guard`]) lives here too, with
 //! its two uses ([`dry_run`], [`fence`]).
 
+pub mod access_list;
 pub mod action;
 pub mod dry_run;
 pub mod error;
@@ -24,11 +25,12 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use async_trait::async_trait;
 
+pub use access_list::{AccessList, AccessLists};
 pub use action::{Action, Effect};
 pub use error::{Class, Error};
 pub use id::{
-    AllocationId, InstanceId, JobId, ListenerId, LoadBalancerId, NetworkInterfaceId, RegionId, RouteTableId,
-    SecurityGroupId, ServerGroupId, VSwitchId, VpcId, ZoneId,
+    AccessListId, AllocationId, InstanceId, JobId, ListenerId, LoadBalancerId, NetworkInterfaceId, RegionId,
+    RouteTableId, SecurityGroupId, ServerGroupId, VSwitchId, VpcId, ZoneId,
 };
 pub use instance::{Instance, InstanceStatus, NetworkInterface};
 pub use listener_setting::{ListenerSettings, Setting};
@@ -48,9 +50,9 @@ pub use settings::Settings;
 
 /// What the cloud offers the controllers. Every method is one question or one change; paging,
 /// batching to the API's limits, signing, retries and throttling happen behind it.
-pub trait CloudProvider: Instances + Routes + LoadBalancers + NetworkLoadBalancers {}
+pub trait CloudProvider: Instances + Routes + LoadBalancers + NetworkLoadBalancers + AccessLists {}
 
-impl<T: Instances + Routes + LoadBalancers + NetworkLoadBalancers + ?Sized> CloudProvider for T {}
+impl<T: Instances + Routes + LoadBalancers + NetworkLoadBalancers + AccessLists + ?Sized> CloudProvider for T {}
 
 /// ECS instances and their network interfaces.
 #[async_trait]

@@ -1,5 +1,6 @@
 //! SLB: classic load balancers, listeners and vserver groups.
 
+mod access_list;
 mod actions;
 mod setting;
 mod wire;

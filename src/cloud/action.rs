@@ -5,9 +5,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use ipnet::IpNet;
+
 use super::{
-    AddressType, Listener, ListenerSettings, LoadBalancer, LoadBalancerId, Member, Protocol, ServerGroupId, VSwitchId,
-    VpcId,
+    AccessListId, AddressType, Listener, ListenerSettings, LoadBalancer, LoadBalancerId, Member, Protocol,
+    ServerGroupId, VSwitchId, VpcId,
 };
 
 /// One change, which is one API call.
@@ -57,10 +59,36 @@ pub enum Action {
     SetDomainExtension { load_balancer: LoadBalancerId, port: u16, id: String, certificate: String },
     /// SLB `DeleteDomainExtension`.
     DeleteDomainExtension { load_balancer: LoadBalancerId, port: u16, id: String },
+    /// SLB `CreateAccessControlList`. The list is empty afterwards, and an empty white list keeps
+    /// nobody out.
+    CreateAccessList(CreateAccessList),
+    /// SLB `AddAccessControlListEntry`, up to [`ENTRIES_PER_CALL`].
+    AddAccessEntries { list: AccessListId, entries: Vec<IpNet> },
+    /// SLB `RemoveAccessControlListEntry`, up to [`ENTRIES_PER_CALL`].
+    RemoveAccessEntries { list: AccessListId, entries: Vec<IpNet> },
+    /// SLB `DeleteAccessControlList`; refused while a listener uses it.
+    DeleteAccessList { list: AccessListId },
+    /// SLB `UntagResources` on the list.
+    UntagAccessList { list: AccessListId, keys: Vec<String> },
 }
 
 /// The documented number of backend servers in one SLB call.
 pub const MEMBERS_PER_CALL: usize = 20;
+
+/// The documented number of entries in one call about an access control list.
+pub const ENTRIES_PER_CALL: usize = 50;
+/// The documented number of entries of one access control list.
+pub const ENTRIES_PER_LIST: usize = 300;
+
+/// What a new access control list is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateAccessList {
+    pub name: String,
+    /// `ipv4` or `ipv6`.
+    pub ip_version: String,
+    pub resource_group: Option<String>,
+    pub tags: BTreeMap<String, String>,
+}
 
 /// What a new load balancer is made from. What is `None` is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,15 +138,22 @@ pub enum Effect {
     ServerGroupCreated(ServerGroupId),
     /// The id of the domain extension that now exists.
     DomainExtensionCreated(String),
+    /// The access control list that now exists, without entries.
+    AccessListCreated(AccessListId),
 }
 
 // === impl Action ===
 
 impl Action {
-    /// The load balancer it is about; `None` for the creation of one.
+    /// The load balancer it is about; `None` for the creation of one, and for access control lists.
     pub fn load_balancer(&self) -> Option<&LoadBalancerId> {
         match self {
-            Self::CreateLoadBalancer(_) => None,
+            Self::CreateLoadBalancer(_)
+            | Self::CreateAccessList(_)
+            | Self::AddAccessEntries { .. }
+            | Self::RemoveAccessEntries { .. }
+            | Self::DeleteAccessList { .. }
+            | Self::UntagAccessList { .. } => None,
             Self::CreateListener(change) | Self::UpdateListener(change) => Some(&change.load_balancer),
             Self::DeleteLoadBalancer { load_balancer }
             | Self::SetDeleteProtection { load_balancer, .. }
@@ -198,8 +233,19 @@ impl fmt::Display for Action {
             Self::DeleteDomainExtension { load_balancer, port, id } => {
                 write!(f, "delete the certificate {id} of listener {port}/https of {load_balancer}")
             }
+            Self::CreateAccessList(create) => {
+                write!(f, "create access control list {} ({})", create.name, create.ip_version)
+            }
+            Self::AddAccessEntries { list, entries } => write!(f, "let {} in by {list}", joined(entries)),
+            Self::RemoveAccessEntries { list, entries } => write!(f, "let {} in no more by {list}", joined(entries)),
+            Self::DeleteAccessList { list } => write!(f, "delete access control list {list}"),
+            Self::UntagAccessList { list, keys } => write!(f, "remove tags {} from {list}", keys.join(", ")),
         }
     }
+}
+
+fn joined(entries: &[IpNet]) -> String {
+    entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 // === impl CreateLoadBalancer ===

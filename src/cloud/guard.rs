@@ -3,16 +3,22 @@
 //! Whoever may not write ([`super::fence`]) and whoever only looks ([`super::dry_run`]) differ in
 //! the judgement alone, so what passes through is written down once, here.
 
-use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::IpAddr,
+    sync::Arc,
+};
 
 use async_trait::async_trait;
+use ipnet::IpNet;
 
 use super::{
-    Action, Certificate, CloudProvider, DomainExtension, Effect, Error, Instance, InstanceId, Instances, JobId,
-    JobState, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerState, LoadBalancers, Made, NetworkAction,
-    NetworkEffect, NetworkGroup, NetworkInterface, NetworkInterfaceId, NetworkInventory, NetworkListener,
-    NetworkLoadBalancer, NetworkLoadBalancers, RegionId, Route, RouteChange, RouteOutcome, RouteTable, RouteTableId,
-    Routes, SecurityGroup, SecurityGroupId, ServerGroup, ServerGroupId,
+    AccessList, AccessListId, AccessLists, Action, Certificate, CloudProvider, DomainExtension, Effect, Error,
+    Instance, InstanceId, Instances, JobId, JobState, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerState,
+    LoadBalancers, Made, NetworkAction, NetworkEffect, NetworkGroup, NetworkInterface, NetworkInterfaceId,
+    NetworkInventory, NetworkListener, NetworkLoadBalancer, NetworkLoadBalancers, RegionId, Route, RouteChange,
+    RouteOutcome, RouteTable, RouteTableId, Routes, SecurityGroup, SecurityGroupId, ServerGroup, ServerGroupId,
 };
 
 /// A change that a controller asks for. Its text tells it to people.
@@ -156,6 +162,17 @@ impl LoadBalancers for Guarded {
     }
 }
 
+#[async_trait]
+impl AccessLists for Guarded {
+    async fn access_lists(&self, tag_key: &str, tag_value: &str) -> Result<Vec<AccessList>, Error> {
+        self.inner.access_lists(tag_key, tag_value).await
+    }
+
+    async fn access_entries(&self, list: &AccessListId) -> Result<Option<BTreeSet<IpNet>>, Error> {
+        self.inner.access_entries(list).await
+    }
+}
+
 /// What the cloud would have answered, with placeholders for what only it can give.
 fn pretended(action: &Action, number: usize) -> Effect {
     match action {
@@ -167,6 +184,9 @@ fn pretended(action: &Action, number: usize) -> Effect {
         }
         Action::CreateDomainExtension { .. } => {
             Effect::DomainExtensionCreated(format!("(new domain extension {number})"))
+        }
+        Action::CreateAccessList(_) => {
+            Effect::AccessListCreated(AccessListId::new(format!("(new access control list {number})")))
         }
         _ => Effect::Done,
     }

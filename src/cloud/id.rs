@@ -93,3 +93,7 @@ identifier!(
     /// A job: a change of a network load balancer that the cloud is still at.
     JobId
 );
+identifier!(
+    /// An access control list of a classic load balancer, `acl-…`.
+    AccessListId
+);

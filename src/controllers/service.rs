@@ -5,6 +5,7 @@
 //! Service. `desired` and `plan` are pure. [`ownership`] alone knows the marks on cloud objects,
 //! [`annotations`] alone reads annotations, [`triggers`] alone decides when a pass is due.
 
+pub mod access;
 pub mod annotations;
 pub mod apply;
 pub mod class;
@@ -20,6 +21,7 @@ pub mod plan;
 pub mod publish;
 mod reconcile;
 mod record;
+pub mod source_ranges;
 mod triggers;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -29,7 +31,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::{interfaces::Interfaces, known::Known, record::Records};
+use self::{access::KnownLists, interfaces::Interfaces, known::Known, record::Records};
 use super::queue::{Priority, Queue};
 use crate::{
     clock::Clock,
@@ -84,6 +86,7 @@ pub struct Controller {
     entropy: Entropy,
     known: Arc<Known>,
     interfaces: Arc<Interfaces>,
+    lists: Arc<KnownLists>,
     records: Arc<Records>,
     queue: Queue<Key>,
     latencies: LoadBalancers,
@@ -157,6 +160,7 @@ impl Controller {
             entropy: entropy.fork(),
             known: Arc::new(Known::default()),
             interfaces: Arc::new(Interfaces::default()),
+            lists: Arc::new(KnownLists::default()),
             records: Arc::new(Records::default()),
             queue,
             latencies,

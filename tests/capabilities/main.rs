@@ -15,4 +15,5 @@ mod pods;
 mod replicas;
 mod routes;
 mod services;
+mod source_ranges;
 mod support;

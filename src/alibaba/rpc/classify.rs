@@ -20,6 +20,9 @@ const BUSY: &[&str] = &[
     "operationfailed.listenerstatusnotsupport",
     "operationfailed.servicegroupprocessing",
     "domainextensionprocessing",
+    "aclentryprocessing",
+    "resourceinconfiguring.acl",
+    "operationfailed.aclbindedwithvip",
     "vpcsystembusy",
     // VPC
     "taskconflict",

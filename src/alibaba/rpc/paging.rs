@@ -38,11 +38,21 @@ const MOST_PAGES: u32 = 2000;
 
 impl Client {
     /// Reads all pages by `PageNumber` and `PageSize`.
-    pub async fn read_numbered<R: Paged>(&self, mut request: Request, size: usize) -> Result<Vec<R::Item>, Error> {
+    pub async fn read_numbered<R: Paged>(&self, request: Request, size: usize) -> Result<Vec<R::Item>, Error> {
+        self.read_numbered_as::<R>("PageNumber", request, size).await
+    }
+
+    /// The same where the number of the page has another name.
+    pub async fn read_numbered_as<R: Paged>(
+        &self,
+        name: &str,
+        mut request: Request,
+        size: usize,
+    ) -> Result<Vec<R::Item>, Error> {
         request.params.set("PageSize", size);
         let mut list = Listing::<R>::new();
         for number in 1..=MOST_PAGES {
-            request.params.set("PageNumber", number);
+            request.params.set(name, number);
             let page = self.page::<R>(&request).await?;
             let is_last =
                 page.items.len() < size && page.total.is_none_or(|total| list.len() + page.items.len() >= total);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{setting, wire};
+use super::{access_list, setting, wire};
 use crate::{
     alibaba::rpc::{Client, Product, Request},
     cloud::{
@@ -26,6 +26,19 @@ pub(super) async fn execute(client: &Client, action: &Action) -> Result<Effect, 
         Action::CreateDomainExtension { .. } => {
             let reply = client.call::<wire::DomainExtensionCreated>(&request).await?;
             Ok(Effect::DomainExtensionCreated(reply.id()))
+        }
+        Action::CreateAccessList(_) => {
+            let reply = client.call::<access_list::Created>(&request).await?;
+            Ok(Effect::AccessListCreated(reply.id.into()))
+        }
+        Action::AddAccessEntries { .. } | Action::RemoveAccessEntries { .. } => {
+            client.run(&request).await.map(|()| Effect::Done).map_err(access_list::about_a_list)
+        }
+        Action::DeleteAccessList { .. } | Action::UntagAccessList { .. } => {
+            match client.run(&request).await.map_err(access_list::about_a_list) {
+                Err(error) if error.class != Class::NotFound => Err(error),
+                _ => Ok(Effect::Done),
+            }
         }
         Action::DeleteLoadBalancer { .. }
         | Action::DeleteServerGroup { .. }
@@ -113,6 +126,13 @@ pub(super) fn request(action: &Action) -> Request {
         Action::DeleteDomainExtension { load_balancer, port, id } => slb("DeleteDomainExtension")
             .about(format!("{id} of {port}/https of {load_balancer}"))
             .param("DomainExtensionId", id),
+        Action::CreateAccessList(create) => access_list::create(create),
+        Action::AddAccessEntries { list, entries } => access_list::change("AddAccessControlListEntry", list, entries),
+        Action::RemoveAccessEntries { list, entries } => {
+            access_list::change("RemoveAccessControlListEntry", list, entries)
+        }
+        Action::DeleteAccessList { list } => access_list::on("DeleteAccessControlList", list),
+        Action::UntagAccessList { list, keys } => access_list::untag(list, keys),
     }
 }
 
@@ -151,7 +171,7 @@ fn tagging(action: &str, load_balancer: &LoadBalancerId) -> Request {
     slb(action).about(load_balancer).param("ResourceType", "instance").list("ResourceId", [load_balancer])
 }
 
-fn with_tags(mut request: Request, tags: &BTreeMap<String, String>) -> Request {
+pub(super) fn with_tags(mut request: Request, tags: &BTreeMap<String, String>) -> Request {
     for (n, (key, value)) in (1..).zip(tags) {
         request = request.param(&format!("Tag.{n}.Key"), key).param(&format!("Tag.{n}.Value"), value);
     }

@@ -87,6 +87,7 @@ pub enum Shows {
 /// A value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
+    /// An annotation's key, or the path of a field of the spec.
     pub key: String,
     pub value: String,
     /// What would be right, to go after "must be".
@@ -164,6 +165,13 @@ impl Requested {
         }
     }
 
+    /// Whether annotations say which access control lists apply.
+    pub fn names_access_lists(&self) -> bool {
+        let is_about_lists =
+            |sets: &Sets| matches!(sets, Sets::Listener(Setting::AclStatus | Setting::AclId | Setting::AclType));
+        self.listener.iter().any(|(sets, _)| is_about_lists(sets))
+    }
+
     /// The settings asked for that a listener of this protocol has.
     pub fn listener_settings(&self, protocol: Protocol) -> ListenerSettings {
         let is_layer_4 = matches!(protocol, Protocol::Tcp | Protocol::Udp);
@@ -218,7 +226,8 @@ impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
-            write!(f, "{separator}annotation {} is {:?} but must be {}", mistake.key, mistake.value, mistake.expected)?;
+            let what = if mistake.key.starts_with("spec.") { "" } else { "annotation " };
+            write!(f, "{separator}{what}{} is {:?} but must be {}", mistake.key, mistake.value, mistake.expected)?;
         }
         Ok(())
     }

@@ -22,7 +22,12 @@ pub fn after(state: Option<LoadBalancerState>, action: &Action, effect: &Effect)
     let mut state = state?;
     let there = &mut state.load_balancer;
     match action {
-        Action::CreateLoadBalancer(_) => {}
+        Action::CreateLoadBalancer(_)
+        | Action::CreateAccessList(_)
+        | Action::AddAccessEntries { .. }
+        | Action::RemoveAccessEntries { .. }
+        | Action::DeleteAccessList { .. }
+        | Action::UntagAccessList { .. } => {}
         Action::DeleteLoadBalancer { .. } => return None,
         Action::SetDeleteProtection { on, .. } => there.delete_protection = Some(*on),
         Action::SetModificationProtection { status, .. } => there.modification_protection = Some(status.clone()),

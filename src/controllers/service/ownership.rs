@@ -60,6 +60,11 @@ impl Owner {
         BTreeMap::from([(OWNER_TAG.to_owned(), self.default_name()), (CLUSTER_TAG.to_owned(), self.cluster.clone())])
     }
 
+    /// The name of the access control list made for this Service; that it is ours, its tags tell.
+    pub fn access_list_name(&self) -> String {
+        format!("k8s-clb-{}", self.default_name())
+    }
+
     /// The description of the listener on `port`: `k8s/<port>/<service>/<namespace>/<cluster>`.
     pub fn listener_description(&self, port: u16) -> String {
         self.mark(&port.to_string())

@@ -2,6 +2,7 @@
 
 mod cleanup;
 mod failure;
+mod limits;
 mod reuse;
 
 use std::{sync::Arc, time::Duration};
@@ -15,11 +16,13 @@ use tokio::time::Instant;
 
 use self::{
     failure::{Failure, cluster},
+    limits::Leftovers,
     reuse::check_reuse,
 };
 use super::{
     Controller, Key,
-    annotations::{self, Annotations, Requested, Shows},
+    access::AccessPass,
+    annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
     class::{self, Wants},
     desired::{self, Desired},
@@ -27,6 +30,7 @@ use super::{
     members::{self, Backends},
     ownership::{self, Owner},
     publish,
+    source_ranges::SourceRanges,
 };
 use crate::{
     cloud::{AddressType, Class, LoadBalancer, LoadBalancerState, Setting, action::CreateLoadBalancer},
@@ -79,16 +83,14 @@ impl Controller {
         for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
             self.recorder.warning(&object, "UnsupportedAnnotation", notice);
         }
-        let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
-        let ignored = ranges.filter(|ranges| !ranges.is_empty()).map(|_| {
-            "loadBalancerSourceRanges does not limit access: this version does not handle it on a classic load balancer; \
-             use an access control list with the annotations acl-id, acl-status and acl-type"
-                .to_owned()
-        });
-        for notice in self.records.new_notices(key, "spec", ignored) {
-            self.recorder.warning(&object, "FeatureNotSupported", notice);
-        }
-        let requested = Annotations::of(service).parse()?;
+        let (requested, ranges) = match (Annotations::of(service).parse(), SourceRanges::of(service)) {
+            (Ok(requested), Ok(ranges)) => (requested, ranges),
+            (requested, ranges) => {
+                let mut mistakes = requested.err().map_or_else(Vec::new, |mistakes| mistakes.0);
+                mistakes.extend(ranges.err());
+                return Err(Mistakes(mistakes).into());
+            }
+        };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
         let public = requested.address_type.unwrap_or(AddressType::Internet) == AddressType::Internet;
@@ -103,6 +105,7 @@ impl Controller {
         let audit = self.records.take_audit(key);
         if audit {
             requested.id.as_ref().map_or_else(|| self.known.doubt_made_for(&owner), |id| self.known.doubt(id));
+            self.lists.doubt_entries(&owner);
         }
         let backends = self.compute_backends(key, service, &requested);
         for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
@@ -134,8 +137,16 @@ impl Controller {
         if !nowhere.is_empty() {
             problems.push(format!("Not sync pods [{}] whose eni is invalid", nowhere.join(",")));
         }
+        let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
+        let leftovers =
+            self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref()).await?;
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
+        if let (Leftovers::But(keep), true) = (&leftovers, pass.failures.is_empty() && pass.conflicts.is_empty()) {
+            access.remove(keep.as_ref(), false).await;
+        }
+        pass.changes.append(&mut access.changes);
+        pass.failures.append(&mut access.failures);
         if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
             self.known.doubt_absence(&owner);
         }
@@ -164,6 +175,7 @@ impl Controller {
             let id = id.map(|id| id.to_string()).unwrap_or_default();
             self.recorder.normal(&object, "EnsuredLoadBalancer", format!("Ensured load balancer [{id}]"));
         }
+        self.records.settle(key);
         Ok(())
     }
 

@@ -21,6 +21,8 @@ struct Record {
     notices: BTreeMap<&'static str, BTreeSet<String>>,
     had_no_members: bool,
     audit: bool,
+    /// A pass of this process has reached its end.
+    settled: bool,
 }
 
 // === impl Records ===
@@ -84,6 +86,16 @@ impl Records {
     /// Whether this pass is to read the load balancer again.
     pub(super) fn take_audit(&self, key: &Key) -> bool {
         self.with(key, |record| std::mem::take(&mut record.audit))
+    }
+
+    /// Notes that a pass has reached its end.
+    pub(super) fn settle(&self, key: &Key) {
+        self.with(key, |record| record.settled = true);
+    }
+
+    /// Whether a pass of this process has reached its end.
+    pub(super) fn is_settled(&self, key: &Key) -> bool {
+        self.with(key, |record| record.settled)
     }
 
     /// Forgets a Service that is gone.

@@ -23,9 +23,11 @@ impl Controller {
             self.detach(&owner, &id).await?;
         }
         // Even with an id given now, an own one may be left from before.
+        let preserve = annotations.preserves_load_balancer();
         if let Some(load_balancer) = self.known.locate(&*self.cloud, &owner, true).await? {
-            self.delete(&owner, load_balancer, annotations.preserves_load_balancer(), service).await?;
+            self.delete(&owner, load_balancer, preserve, service).await?;
         }
+        self.drop_access_lists(key, service, &owner, preserve && annotations.load_balancer_id().is_none()).await?;
         if !self.options.dry_run {
             let hidden = publish::hide(&self.client, service).await;
             let hidden =

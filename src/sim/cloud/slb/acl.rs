@@ -167,8 +167,16 @@ pub(super) fn describe_attribute(cx: &mut Context<'_>, state: &mut State) -> Res
     let id = cx.params.required("AclId")?;
     let acl = state.slb.acls.get(id).ok_or_else(|| missing(id))?;
     let mut reply = item(state, acl);
-    let entries = acl.entries.iter().map(|(entry, comment)| json!({ "AclEntryIP": entry, "AclEntryComment": comment }));
-    reply["AclEntrys"] = json!({ "AclEntry": entries.collect::<Vec<_>>() });
+    let comment = cx.params.get("AclEntryComment");
+    let all = acl.entries.iter().filter(|(_, text)| comment.is_none_or(|comment| text.contains(comment)));
+    // The number of the page has a name of its own here.
+    let (page, size) = (cx.params.number::<usize>("Page")?.unwrap_or(1), paging::size(cx.params, "PageSize", 10, 50)?);
+    let entries: Vec<Value> = all
+        .skip(page.saturating_sub(1).saturating_mul(size))
+        .take(size)
+        .map(|(entry, comment)| json!({ "AclEntryIP": entry, "AclEntryComment": comment }))
+        .collect();
+    reply["AclEntrys"] = json!({ "AclEntry": entries });
     reply["RelatedListeners"] = json!({ "RelatedListener": related(state, id).collect::<Vec<_>>() });
     reply["TotalAclEntry"] = acl.entries.len().into();
     Ok(reply)

@@ -124,6 +124,11 @@ impl Settings {
         if self.get("AclStatus") == Some("on") && (self.get("AclId").is_none() || self.get("AclType").is_none()) {
             return Err(Failure::missing(if self.get("AclId").is_none() { "AclId" } else { "AclType" }));
         }
+        // Without access control there is no list either, so that the list can be deleted.
+        if self.get("AclStatus") == Some("off") {
+            self.0.remove("AclId");
+            self.0.remove("AclType");
+        }
         if self.get("StickySession") == Some("on") && self.get("StickySessionType").is_none() {
             return Err(Failure::missing("StickySessionType"));
         }
