@@ -165,6 +165,11 @@ impl Protocol {
         self != other && !matches!((self, other), (Self::Udp, _) | (_, Self::Udp))
     }
 
+    /// Whether a load balancer can have both on the same port.
+    pub fn goes_with(self, other: Self) -> bool {
+        self != other && !self.excludes(other)
+    }
+
     /// The lower-case word of the API.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -41,6 +41,9 @@ use crate::{
     metrics::{LoadBalancers, Metrics},
 };
 
+/// How long to wait at most where only a person can help: until quota is raised or a bill is paid.
+const SLOW_RETRY: Duration = Duration::from_secs(300);
+
 /// How the service controller works.
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ pub struct Options {
 }
 
 /// A Service by namespace and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub namespace: String,
     pub name: String,
@@ -198,6 +201,10 @@ impl Controller {
                     tracing::debug!(service = %key, delay_seconds = delay.as_secs_f64(), "will try again");
                 }
                 reconcile::Outcome::RetryAfter(delay) => self.queue.add_after(key.clone(), Priority::Fresh, delay),
+                reconcile::Outcome::RetrySlowly => {
+                    // Apart from one another: they mostly fail together.
+                    self.queue.add_after(key.clone(), Priority::Fresh, self.entropy.jitter(SLOW_RETRY));
+                }
             }
             self.queue.done(&key);
         }

@@ -63,6 +63,8 @@ fn one_port_that_fails_does_not_hold_back_another() {
         let failure = told.iter().find(|(reason, _)| reason == "SyncLoadBalancerFailed").unwrap();
         assert!(failure.1.contains("ListenerNumberOverLimit") && failure.1.contains("request id"), "{failure:?}");
         stage.cloud().clear_faults();
+        // A quota is tried again slowly.
+        stage.pass(Duration::from_secs(300)).await;
         stage.until("the other port", || (stage.cloud().listeners(&load_balancer.id).len() == 2).then_some(())).await;
     });
 }

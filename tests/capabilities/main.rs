@@ -3,16 +3,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value, unreachable_pub)]
 
+mod adoption;
+mod attributes;
 mod cost;
 mod credentials;
 mod determinism;
 mod drift;
 mod faults;
+mod lifecycle;
 mod listeners;
 mod nodes;
 mod outage;
 mod pods;
 mod replicas;
+mod reuse;
 mod routes;
 mod services;
 mod source_ranges;

@@ -56,7 +56,7 @@ async fn limited(stage: &Stage, ranges: &Value) {
 #[test]
 fn clients_are_limited_before_the_listener_starts() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.joined(1).await;
         stage.clear_calls();
         expose(&stage, &[], &json!(["10.0.0.0/8", "1.2.3.4/32"]));
@@ -88,7 +88,7 @@ fn clients_are_limited_before_the_listener_starts() {
 fn no_listener_is_made_while_its_list_is_missing_or_empty_but_members_are_kept() {
     for action in ["CreateAccessControlList", "AddAccessControlListEntry"] {
         play(|stage| async move {
-            let _replica = stage.start();
+            let _replica = stage.start_alone();
             stage.joined(1).await;
             let error = FaultKind::Error { status: 400, code: "AclEntryIllegal".into(), message: "no".into() };
             stage.cloud().inject(Fault::on(&format!("slb.{action}"), error));
@@ -112,7 +112,7 @@ fn no_listener_is_made_while_its_list_is_missing_or_empty_but_members_are_kept()
 #[test]
 fn a_lost_answer_makes_no_second_list() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.joined(1).await;
         stage.cloud().inject(Fault::on("slb.CreateAccessControlList", FaultKind::DropAfter).times(1));
         expose(&stage, &[], &json!(["10.0.0.0/8"]));
@@ -125,7 +125,7 @@ fn a_lost_answer_makes_no_second_list() {
 #[test]
 fn changed_ranges_are_added_before_others_go_and_nothing_else_is_touched() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         limited(&stage, &json!(["10.0.0.0/8", "1.2.3.4/32"])).await;
         change(&stage, json!(["10.0.0.0/8", "5.6.7.8/32"])).await;
         assert_eq!(slb(&stage), ["AddAccessControlListEntry", "RemoveAccessControlListEntry"]);
@@ -143,7 +143,7 @@ fn changed_ranges_are_added_before_others_go_and_nothing_else_is_touched() {
 #[test]
 fn ranges_given_later_limit_and_cleared_ones_open_and_leave_nothing_behind() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         limited(&stage, &json!([])).await;
         assert_eq!(lists(&stage), []);
         change(&stage, json!(["10.0.0.0/8"])).await;
@@ -163,7 +163,7 @@ fn ranges_given_later_limit_and_cleared_ones_open_and_leave_nothing_behind() {
 #[test]
 fn the_list_goes_with_the_service() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         limited(&stage, &json!(["10.0.0.0/8"])).await;
         stage.world.kube.delete::<Service>("default", "web").unwrap();
         stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
@@ -175,7 +175,7 @@ fn the_list_goes_with_the_service() {
 #[test]
 fn a_preserved_load_balancer_keeps_its_list() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.joined(1).await;
         let preserve = format!("{PREFIX}preserve-lb-on-delete");
         expose(&stage, &[(&preserve, "true")], &json!(["10.0.0.0/8"]));
@@ -192,11 +192,11 @@ fn a_preserved_load_balancer_keeps_its_list() {
 #[test]
 fn a_restart_finds_the_list_and_writes_nothing() {
     play(|stage| async move {
-        let replica = stage.start();
+        let replica = stage.start_alone();
         limited(&stage, &json!(["10.0.0.0/8"])).await;
         replica.stop().await.unwrap();
         stage.clear_calls();
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(120)).await;
         assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
         let about_lists = |word: &String| word.contains("AccessControl");
@@ -209,7 +209,7 @@ fn a_restart_finds_the_list_and_writes_nothing() {
 fn ranges_cleared_while_nobody_watched_or_halfway_leave_nothing_behind() {
     for (halfway, deleted) in [(false, false), (true, false), (true, true)] {
         play(|stage| async move {
-            let replica = stage.start();
+            let replica = stage.start_alone();
             limited(&stage, &json!(["10.0.0.0/8"])).await;
             if halfway {
                 let denied = FaultKind::Error { status: 403, code: "Forbidden.RAM".into(), message: String::new() };
@@ -225,7 +225,7 @@ fn ranges_cleared_while_nobody_watched_or_halfway_leave_nothing_behind() {
             if deleted {
                 stage.world.kube.delete::<Service>("default", "web").unwrap();
             }
-            let _replica = stage.start();
+            let _replica = stage.start_alone();
             stage.pass(Duration::from_secs(120)).await;
             assert_eq!(lists(&stage), [], "halfway {halfway}, deleted {deleted}: {:?}", stage.words());
             assert_eq!(stage.service("web").is_none(), deleted);
@@ -241,7 +241,7 @@ fn what_no_list_can_hold_is_told_before_any_call() {
         (Some(("bandwidth", "fast")), "bandwidth is \"fast\""),
     ] {
         play(|stage| async move {
-            let _replica = stage.start();
+            let _replica = stage.start_alone();
             stage.joined(1).await;
             stage.clear_calls();
             let annotations: Vec<(String, &str)> =
@@ -262,7 +262,7 @@ fn what_no_list_can_hold_is_told_before_any_call() {
 #[test]
 fn ranges_are_those_of_the_addresss_family() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.joined(1).await;
         let version = format!("{PREFIX}ip-version");
         expose(&stage, &[(&version, "ipv6")], &json!(["2001:db8::/32", "10.0.0.0/8"]));
@@ -283,7 +283,7 @@ fn ranges_are_those_of_the_addresss_family() {
 #[test]
 fn lists_by_annotation_win_and_the_contradiction_is_told() {
     play(|stage| async move {
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.joined(1).await;
         let mine = stage.cloud().administer("slb.CreateAccessControlList", &[("AclName", "mine")]).unwrap();
         let mine = mine["AclId"].as_str().unwrap().to_owned();
@@ -310,7 +310,7 @@ fn lists_by_annotation_win_and_the_contradiction_is_told() {
 #[test]
 fn lists_of_others_are_never_touched() {
     play(|stage| async move {
-        let replica = stage.start();
+        let replica = stage.start_alone();
         limited(&stage, &json!(["10.0.0.0/8"])).await;
         let name = lists(&stage)[0].name.clone();
         // Of the same name, but without our marks; and one of another cluster.
@@ -318,7 +318,7 @@ fn lists_of_others_are_never_touched() {
         let other = [("AclName", "other"), ("Tag.1.Key", "ack.aliyun.com"), ("Tag.1.Value", "c2")];
         stage.cloud().administer("slb.CreateAccessControlList", &other).unwrap();
         replica.stop().await.unwrap();
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(60)).await;
         change(&stage, json!([])).await;
         assert_eq!(lists(&stage).len(), 2);
@@ -331,7 +331,7 @@ fn lists_of_others_are_never_touched() {
 #[test]
 fn a_list_that_was_changed_by_hand_is_put_right_by_the_audit() {
     play(|stage| async move {
-        let _replica = stage.start_with(&["--leader-elect=false"], json!({}));
+        let _replica = stage.start_alone();
         limited(&stage, &json!(["10.0.0.0/8"])).await;
         let list = lists(&stage).pop().unwrap().id;
         for (action, range) in

@@ -96,7 +96,7 @@ impl AccessLists for Alibaba {
 
 /// The error, with what the call was about being gone as its class. Elsewhere, where a list is
 /// only mentioned, the same code means a mistake.
-pub(super) fn about_a_list(error: Error) -> Error {
+pub(super) fn about_it(error: Error) -> Error {
     if is_missing(&error) { Error { class: Class::NotFound, ..error } } else { error }
 }
 

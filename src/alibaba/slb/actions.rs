@@ -32,10 +32,11 @@ pub(super) async fn execute(client: &Client, action: &Action) -> Result<Effect, 
             Ok(Effect::AccessListCreated(reply.id.into()))
         }
         Action::AddAccessEntries { .. } | Action::RemoveAccessEntries { .. } => {
-            client.run(&request).await.map(|()| Effect::Done).map_err(access_list::about_a_list)
+            client.run(&request).await.map(|()| Effect::Done).map_err(access_list::about_it)
         }
-        Action::DeleteAccessList { .. } | Action::UntagAccessList { .. } => {
-            match client.run(&request).await.map_err(access_list::about_a_list) {
+        Action::Tag { .. } => client.run(&request).await.map(|()| Effect::Done).map_err(access_list::about_it),
+        Action::Untag { .. } | Action::DeleteAccessList { .. } | Action::UntagAccessList { .. } => {
+            match client.run(&request).await.map_err(access_list::about_it) {
                 Err(error) if error.class != Class::NotFound => Err(error),
                 _ => Ok(Effect::Done),
             }

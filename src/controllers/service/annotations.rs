@@ -24,6 +24,9 @@ pub const LEGACY_PREFIX: &str = "service.beta.kubernetes.io/alicloud-loadbalance
 /// Whether members are instances (`ecs`) or pods' network interfaces (`eni`).
 pub const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
 
+/// Suffix of the annotation that allows a lost load balancer to be made anew.
+pub const RECREATE: &str = "recreate-lb-on-loss";
+
 /// What a Service asks for. `None` is not asked for: the default on creation, no change later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
@@ -51,6 +54,8 @@ pub struct Requested {
     /// Further tags of the load balancer.
     pub tags: BTreeMap<String, String>,
     pub delete_protection: Option<bool>,
+    /// Whether a load balancer that somebody else deleted is made anew.
+    pub recreates: bool,
     /// `ConsoleProtection` or `NonProtection`.
     pub modification_protection: Option<String>,
     /// What the status shows.

@@ -4,7 +4,7 @@
 //! Where an answer was lost, what is known of the load balancer is dropped and the pass ends: the
 //! next one looks before it acts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -35,6 +35,12 @@ pub struct Pass<'a> {
     pub left_out: Vec<String>,
     /// Wishes that cannot be fulfilled on what is there.
     pub conflicts: Vec<String>,
+    /// Whether a listener was deleted, so that somebody else may have its port.
+    pub freed_ports: bool,
+    /// Where members had to go before others could come, and why.
+    pub made_room: Vec<String>,
+    /// Groups that a quota let no member into in this round.
+    full: BTreeMap<Scope, (Step, Error)>,
     failed: BTreeSet<Scope>,
     /// Nothing more can be done in this pass.
     ended: bool,
@@ -60,6 +66,9 @@ impl<'a> Pass<'a> {
             failures: Vec::new(),
             left_out: Vec::new(),
             conflicts: Vec::new(),
+            freed_ports: false,
+            made_room: Vec::new(),
+            full: BTreeMap::new(),
             failed: BTreeSet::new(),
             ended: false,
             in_depth: true,
@@ -122,14 +131,30 @@ impl<'a> Pass<'a> {
     }
 
     async fn run(&mut self, plan: Plan, desired: &mut Desired) {
+        let mut roomier = BTreeSet::new();
         for step in plan.steps {
             if self.ended {
                 return;
             }
-            if self.failed.contains(&step.scope) {
+            if self.failed.contains(&step.scope) || roomier.contains(&step.scope) {
+                continue;
+            }
+            if self.full.contains_key(&step.scope) {
+                if self.make_room(&step).await {
+                    roomier.insert(step.scope);
+                }
                 continue;
             }
             match step.action {
+                Action::CreateLoadBalancer(_) => match self.attempt(&step.action).await {
+                    // The next plan makes it in another one.
+                    Err(error) if is_about_room(&error) && desired.use_spare_vswitch() => {
+                        tracing::info!(%error, "no room in a vSwitch; trying another one");
+                        return;
+                    }
+                    Err(error) => self.fail(&step, error),
+                    Ok(()) => {}
+                },
                 Action::AddMembers { load_balancer, group, members } => {
                     let add = |members| Action::AddMembers {
                         load_balancer: load_balancer.clone(),
@@ -159,6 +184,33 @@ impl<'a> Pass<'a> {
                 }
             }
         }
+        for (step, error) in std::mem::take(&mut self.full).into_values() {
+            self.fail(&step, error);
+        }
+    }
+
+    /// Where a quota lets nobody in, some of those that are not wanted any more go first: half
+    /// a batch, and never all that there are. The next plan adds again.
+    async fn make_room(&mut self, step: &Step) -> bool {
+        let Action::RemoveMembers { load_balancer, group, members } = &step.action else { return false };
+        let there = self.state.iter().flat_map(|state| &state.groups).find(|there| there.id == *group);
+        let most = there.map_or(0, |group| group.members.len().saturating_sub(1));
+        let members = members[..members.len().div_ceil(2).min(most)].to_vec();
+        if members.is_empty() {
+            return false;
+        }
+        let action = Action::RemoveMembers { load_balancer: load_balancer.clone(), group: group.clone(), members };
+        if self.execute(&Step { scope: step.scope.clone(), action }).await.is_err() {
+            return false;
+        }
+        if let Some((_, error)) = self.full.remove(&step.scope) {
+            self.made_room.push(format!(
+                "{}: members that are not wanted any more left before new ones came, because a quota is used up: {}",
+                step.scope,
+                error.stable_text()
+            ));
+        }
+        true
     }
 
     /// Adds members; a batch that is refused is halved until the members at fault stand alone.
@@ -173,6 +225,10 @@ impl<'a> Pass<'a> {
         while let Some(mut batch) = batches.pop() {
             let action = add(batch.clone());
             let Err(error) = self.attempt(&action).await else { continue };
+            if error.class == Class::Quota {
+                self.full.insert(scope.clone(), (Step { scope: scope.clone(), action }, error));
+                return;
+            }
             if !is_about_members(&error) {
                 self.fail(&Step { scope: scope.clone(), action }, error);
                 return;
@@ -201,6 +257,7 @@ impl<'a> Pass<'a> {
         let effect = self.cloud.execute(action).await?;
         tracing::info!(change = %action, "changed");
         self.changes.push(action.to_string());
+        self.freed_ports |= matches!(action, Action::DeleteListener { .. });
         self.note(action, &effect);
         Ok(())
     }
@@ -300,6 +357,11 @@ fn certificate_of(action: &Action) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// Whether there is no address left in the vSwitch.
+fn is_about_room(error: &Error) -> bool {
+    error.class == Class::Quota && error.code.eq_ignore_ascii_case("VSwitchAvailableIpNotExist")
 }
 
 /// Whether the cloud refused the members rather than the call.

@@ -9,14 +9,16 @@ use k8s_openapi::{
     api::core::v1::{Service, ServicePort},
     apimachinery::pkg::util::intstr::IntOrString,
 };
+use sha2::{Digest, Sha256};
 
 use super::{
     Options,
     annotations::Requested,
+    hash,
     members::{self, Backends, Ports},
     ownership::{Owner, PROTECTION_REASON},
 };
-use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, Setting, action::CreateLoadBalancer};
+use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, Setting, VSwitchId, action::CreateLoadBalancer};
 
 /// Charge type of new load balancers, as the released controller chose it.
 const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
@@ -31,8 +33,12 @@ const UNLIMITED: &str = "-1";
 pub struct Desired {
     pub owner: Owner,
     pub requested: Requested,
-    /// What to make the load balancer from, if it is to be made; without a token.
+    /// What to make the load balancer from, if it is to be made.
     pub create: CreateLoadBalancer,
+    /// Other vSwitches that it may be made in if there is no room.
+    pub spare_vswitches: Vec<VSwitchId>,
+    /// What idempotency tokens are made from besides the parameters.
+    token_seed: String,
     pub listeners: BTreeMap<(u16, Protocol), DesiredListener>,
     /// Group name → members.
     pub groups: BTreeMap<String, Vec<Member>>,
@@ -67,12 +73,21 @@ pub fn desired(
     options: &Options,
 ) -> Desired {
     let owner = Owner::of(service, &options.cluster_id);
-    let create = load_balancer(&owner, &requested, options);
+    let create = load_balancer(service, &owner, &requested, options);
+    let chooses_vswitch = requested.vswitch.is_none() && create.vswitch.is_some() && create.address.is_none();
+    let spare_vswitches = options
+        .vswitches
+        .iter()
+        .filter(|spare| chooses_vswitch && create.vswitch.as_ref() != Some(*spare))
+        .cloned()
+        .collect();
     let eni = requested.eni.unwrap_or(options.eni_by_default);
     let mut desired = Desired {
         owner,
         requested,
         create,
+        spare_vswitches,
+        token_seed: String::new(),
         listeners: BTreeMap::new(),
         groups: BTreeMap::new(),
         problems: Vec::new(),
@@ -87,7 +102,7 @@ pub fn desired(
     desired
 }
 
-fn load_balancer(owner: &Owner, requested: &Requested, options: &Options) -> CreateLoadBalancer {
+fn load_balancer(service: &Service, owner: &Owner, requested: &Requested, options: &Options) -> CreateLoadBalancer {
     let address_type = requested.address_type.unwrap_or(AddressType::Internet);
     let intranet = address_type == AddressType::Intranet;
     let charge_type = requested.instance_charge_type.clone().unwrap_or_else(|| DEFAULT_INSTANCE_CHARGE_TYPE.to_owned());
@@ -114,15 +129,21 @@ fn load_balancer(owner: &Owner, requested: &Requested, options: &Options) -> Cre
         master_zone: requested.master_zone.clone(),
         slave_zone: requested.slave_zone.clone(),
         ip_version: requested.ip_version.clone(),
-        address: requested.address.clone(),
+        address: requested.address.clone().or_else(|| own_address(service).filter(|_| intranet)),
         // Of a tag that is also a mark, the mark counts.
         tags: requested.tags.clone().into_iter().chain(owner.tags()).collect(),
         token: String::new(),
     }
 }
 
+/// `spec.loadBalancerIP`, if it is an address.
+fn own_address(service: &Service) -> Option<String> {
+    let asked = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
+    asked.parse::<IpAddr>().ok().map(|address| address.to_string())
+}
+
 /// Spreads load balancers over the configured vSwitches, the same one for the same Service.
-fn choose_vswitch(owner: &Owner, options: &Options) -> Option<crate::cloud::VSwitchId> {
+fn choose_vswitch(owner: &Owner, options: &Options) -> Option<VSwitchId> {
     let sum = owner.uid.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
     options.vswitches.get(sum % options.vswitches.len().max(1)).cloned()
 }
@@ -130,6 +151,30 @@ fn choose_vswitch(owner: &Owner, options: &Options) -> Option<crate::cloud::VSwi
 // === impl Desired ===
 
 impl Desired {
+    /// Makes the idempotency token: the same for the same wish of the same Service, so that a
+    /// repeated request cannot make a second load balancer; another one for each `attempt`, when
+    /// what an earlier one made is gone.
+    pub fn set_token(&mut self, attempt: &str) {
+        self.token_seed = format!("{}/{}/{attempt}", self.owner.cluster, self.owner.uid);
+        self.renew_token();
+    }
+
+    fn renew_token(&mut self) {
+        self.create.token.clear();
+        let digest = Sha256::digest(format!("{}/{:?}", self.token_seed, self.create).as_bytes());
+        self.create.token = hash::hex(&digest);
+    }
+
+    /// Chooses another vSwitch; `false` if there is none left.
+    pub fn use_spare_vswitch(&mut self) -> bool {
+        if self.spare_vswitches.is_empty() {
+            return false;
+        }
+        self.create.vswitch = Some(self.spare_vswitches.remove(0));
+        self.renew_token();
+        true
+    }
+
     fn add(
         &mut self,
         port: &ServicePort,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
 
-use crate::cloud::{LoadBalancer, Member};
+use crate::cloud::{LoadBalancer, LoadBalancerState, Member, ServerGroup};
 
 /// Finalizer of Services that have a classic load balancer.
 pub const FINALIZER: &str = "service.k8s.alibaba/resources";
@@ -85,6 +85,16 @@ impl Owner {
         Mark::parse(description).is_some_and(|mark| mark.port.parse::<u32>().is_ok() && self.matches(&mark))
     }
 
+    /// The other Service that a listener with this description was made for, by this controller or
+    /// the released one, of this cluster or another.
+    pub fn rival(&self, description: &str) -> Option<String> {
+        let mark = Mark::parse(description).filter(|mark| !self.matches(mark))?;
+        mark.port.parse::<u32>().ok()?;
+        let service = format!("{}/{}", mark.namespace, mark.service);
+        let same_cluster = mark.cluster == self.cluster;
+        Some(if same_cluster { service } else { format!("{service} in the cluster {}", mark.cluster) })
+    }
+
     /// Whether a group with this name was made for this Service.
     pub fn owns_group(&self, name: &str) -> bool {
         Mark::parse(name).is_some_and(|mark| self.matches(&mark))
@@ -109,12 +119,11 @@ impl Owner {
     }
 }
 
-/// The Service that a listener with this description belongs to, as `namespace/name`, if it was
-/// made by this controller or the released one.
-pub fn listener_owner(description: &str) -> Option<String> {
-    let mark = Mark::parse(description)?;
-    mark.port.parse::<u32>().ok()?;
-    Some(format!("{}/{}", mark.namespace, mark.service))
+/// Whether any Service has something on the load balancer, of this cluster or another.
+pub fn is_used(state: &LoadBalancerState) -> bool {
+    let marked = |text: &String| Mark::parse(text).is_some();
+    let group = |group: &ServerGroup| marked(&group.name) || group.members.iter().any(|m| marked(&m.description));
+    state.listeners.iter().any(|listener| marked(&listener.description)) || state.groups.iter().any(group)
 }
 
 /// A parsed `k8s/<port>/<service>/<namespace>/<cluster>`.
@@ -178,7 +187,9 @@ mod tests {
             assert!(!owner.owns_group(foreign), "{foreign}");
         }
         assert!(!owner.owns_listener("k8s/http/web/shop/c1"), "a listener's port is a number");
-        assert_eq!(listener_owner("k8s/443/web/shop/c1").as_deref(), Some("shop/web"));
-        assert_eq!(listener_owner("made by hand"), None);
+        assert_eq!(owner.rival("k8s/443/web/shop/c1"), None);
+        assert_eq!(owner.rival("k8s/443/api/shop/c1").as_deref(), Some("shop/api"));
+        assert_eq!(owner.rival("k8s/443/web/shop/c2").as_deref(), Some("shop/web in the cluster c2"));
+        assert_eq!(owner.rival("made by hand"), None);
     }
 }

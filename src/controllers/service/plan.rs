@@ -81,6 +81,13 @@ pub fn plan(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BT
 pub fn detach(owner: &Owner, state: &LoadBalancerState) -> Plan {
     let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
     planner.remove_unwanted(owner, state, &|_| false, &BTreeSet::new());
+    if planner.plan.steps.is_empty()
+        && state.load_balancer.tags.contains_key(ownership::REUSE_TAG)
+        && !ownership::is_used(state)
+    {
+        let keys = vec![ownership::REUSE_TAG.to_owned()];
+        planner.push(Scope::Cleanup, Action::Untag { load_balancer: state.load_balancer.id.clone(), keys });
+    }
     planner.plan
 }
 
@@ -159,8 +166,12 @@ impl Planner<'_> {
             desired.owner.tags().into_iter().collect()
         };
         let marks: BTreeMap<String, String> = missing.into_iter().collect();
-        let asked_for =
-            asked.tags.iter().filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
+        let leaves_alone = asked.id.is_some() && !asked.force_override_listeners;
+        let asked_for = asked
+            .tags
+            .iter()
+            .filter(|_| !leaves_alone)
+            .filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
         let tags: BTreeMap<String, String> = asked_for
             .chain(marks.iter().filter(|(key, _)| !there.tags.contains_key(*key)))
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -169,6 +180,9 @@ impl Planner<'_> {
             self.push(Scope::Attribute("tags"), Action::Tag { load_balancer: id(), tags });
         }
         self.fixed(desired, there);
+        if leaves_alone {
+            return;
+        }
         self.charge(desired, there);
         if let Some(status) = asked.modification_protection.clone()
             && there.modification_protection.as_ref() != Some(&status)

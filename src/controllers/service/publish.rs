@@ -49,7 +49,8 @@ fn name(service: &Service) -> &str {
     service.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn ingress(service: &Service) -> &[LoadBalancerIngress] {
+/// What the status shows.
+pub fn ingress(service: &Service) -> &[LoadBalancerIngress] {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     status.and_then(|status| status.ingress.as_deref()).unwrap_or_default()
 }
@@ -95,7 +96,7 @@ fn showing(
 }
 
 /// The API server fills in `ipMode: VIP` where none is given.
-fn is_same(there: &[LoadBalancerIngress], wanted: &[LoadBalancerIngress]) -> bool {
+pub(super) fn is_same(there: &[LoadBalancerIngress], wanted: &[LoadBalancerIngress]) -> bool {
     fn seen(ingress: &LoadBalancerIngress) -> (Option<&str>, Option<&str>, bool) {
         let ip = ingress.ip.as_deref().filter(|text| !text.is_empty());
         let name = ingress.hostname.as_deref().filter(|text| !text.is_empty());

@@ -3,7 +3,9 @@
 mod cleanup;
 mod failure;
 mod limits;
+mod lost;
 mod reuse;
+mod unheeded;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,13 +13,11 @@ use k8s_openapi::api::{
     core::v1::{LoadBalancerIngress, ObjectReference, Service},
     discovery::v1::EndpointSlice,
 };
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use self::{
     failure::{Failure, cluster},
     limits::Leftovers,
-    reuse::check_reuse,
 };
 use super::{
     Controller, Key,
@@ -25,15 +25,14 @@ use super::{
     annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
     class::{self, Wants},
-    desired::{self, Desired},
-    hash,
+    desired, hash,
     members::{self, Backends},
     ownership::{self, Owner},
     publish,
     source_ranges::SourceRanges,
 };
 use crate::{
-    cloud::{AddressType, Class, LoadBalancer, LoadBalancerState, Setting, action::CreateLoadBalancer},
+    cloud::{AddressType, Class, LoadBalancer, LoadBalancerState, Setting},
     kubernetes::events::reference_of,
 };
 
@@ -45,6 +44,8 @@ pub(super) enum Outcome {
     Retry,
     /// Again after the time that the cloud asked for.
     RetryAfter(Duration),
+    /// Again after minutes: only a person can help.
+    RetrySlowly,
 }
 
 impl Controller {
@@ -116,7 +117,12 @@ impl Controller {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
         };
-        let state = self.find(service, &owner, &requested, had_finalizer).await?;
+        let state = self.find(key, service, &owner, &requested, had_finalizer).await?;
+        let there_before = state.as_ref().map(|state| &state.load_balancer);
+        let unheeded = unheeded::notices(service, &requested, there_before);
+        for notice in self.records.new_notices(key, "unheeded", unheeded) {
+            self.recorder.warning(&object, "FeatureNotSupported", notice);
+        }
         let there = state.iter().flat_map(|state| &state.groups).flat_map(|group| &group.members);
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
@@ -130,13 +136,19 @@ impl Controller {
         }
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
-        desired.create.token = token(&desired, self.known.deletions(&owner));
+        // What a lost one was made with makes no new one.
+        let lost = shown_id(service).filter(|_| state.is_none()).unwrap_or_default();
+        desired.set_token(&format!("{}/{lost}", self.known.deletions(&owner)));
+        if let Some(state) = &state {
+            self.yield_ports(service, &mut desired, state);
+        }
         let mut problems = desired.problems.clone();
         let nowhere: Vec<String> =
             backends.pods.keys().filter(|ip| !interfaces.contains_key(ip)).map(ToString::to_string).collect();
         if !nowhere.is_empty() {
             problems.push(format!("Not sync pods [{}] whose eni is invalid", nowhere.join(",")));
         }
+        let is_shared = desired.requested.id.is_some();
         let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
         let leftovers =
             self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref()).await?;
@@ -144,6 +156,18 @@ impl Controller {
         pass.converge(desired).await;
         if let (Leftovers::But(keep), true) = (&leftovers, pass.failures.is_empty() && pass.conflicts.is_empty()) {
             access.remove(keep.as_ref(), false).await;
+        }
+        if let Some(id) = pass.state.as_ref().map(|state| &state.load_balancer.id) {
+            if is_shared && pass.freed_ports {
+                self.wake_sharers(id, key);
+            }
+            // What others have there may go without a word from here.
+            if !pass.conflicts.is_empty() {
+                self.known.doubt(id);
+            }
+        }
+        for notice in self.records.new_notices(key, "room", std::mem::take(&mut pass.made_room)) {
+            self.recorder.warning(&object, "QuotaExceeded", notice);
         }
         pass.changes.append(&mut access.changes);
         pass.failures.append(&mut access.failures);
@@ -164,6 +188,7 @@ impl Controller {
             let hash = complete.then(|| hash::of(service));
             let ingress = self.ingress(&object, &state.load_balancer, &shows, uses_proxy).await;
             let id = &state.load_balancer.id;
+            self.records.show(key, &ingress);
             let published = publish::show(&self.client, service, id, &ingress, hash.as_deref()).await;
             shown_is_new =
                 published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
@@ -219,6 +244,7 @@ impl Controller {
     /// The load balancer to work on; `None` if one is to be made.
     async fn find(
         &self,
+        key: &Key,
         service: &Service,
         owner: &Owner,
         requested: &Requested,
@@ -229,22 +255,18 @@ impl Controller {
             let state = state.ok_or_else(|| {
                 Failure::Unfulfillable(format!("load balancer {id} of the annotation id does not exist in this region"))
             })?;
-            check_reuse(service, requested, &state)?;
+            if let Err(refused) = self.check_reuse(service, owner, requested, &state.load_balancer) {
+                // It may be another one by the next try.
+                self.known.doubt(id);
+                return Err(refused);
+            }
             return Ok(Some(state));
         }
         let shown = publish::shown_address(service);
         let may_be_older = had_finalizer || shown.is_some();
         let state = self.known.find(&*self.cloud, owner, may_be_older).await?;
         match (&state, shown) {
-            (None, Some(address)) => {
-                // It may be back, or tagged again, by the next try.
-                self.known.doubt_absence(owner);
-                Err(Failure::Unfulfillable(format!(
-                    "alicloud: can not find loadbalancer, but it's defined in service [{address}] this may happen \
-                     when you delete the loadbalancer; to get a new one with a new address, delete the Service and \
-                     create it again"
-                )))
-            }
+            (None, Some(address)) => self.lost(key, service, owner, requested, address).await,
             (None, None) => {
                 self.known.note_absent(owner);
                 Ok(None)
@@ -255,6 +277,10 @@ impl Controller {
 
     /// Logs a failure, tells it on the Service, and decides when to try again.
     fn tell(&self, key: &Key, service: &Service, reason: &str, what: &str, result: Result<(), Failure>) -> Outcome {
+        let over_quota = result.as_ref().err().map(Failure::over_quota).unwrap_or_default();
+        for notice in self.records.new_notices(key, "quota", over_quota) {
+            self.recorder.warning(&reference_of(service), "QuotaExceeded", notice);
+        }
         let Err(failure) = result else {
             self.records.succeeded(key);
             return Outcome::Done;
@@ -269,28 +295,18 @@ impl Controller {
             return outcome;
         }
         tracing::warn!(error = %failure, "{what}");
-        let id = service.metadata.labels.as_ref().and_then(|all| all.get(ownership::ID_LABEL));
         let told = self.records.failure_text(key, failure.stable_text(), failure.to_string());
         let (reason, message) = match &failure {
             Failure::Cluster { reason, text } => (*reason, text.clone()),
             Failure::Unfulfillable(text) if text.starts_with("create public") => (reason, text.clone()),
-            _ => (reason, format!("{what} [{}]: {told}", id.map_or("", String::as_str))),
+            _ => (reason, format!("{what} [{}]: {told}", shown_id(service).unwrap_or_default())),
         };
         self.recorder.warning(&reference_of(service), reason, message);
         outcome
     }
 }
 
-/// An idempotency token: the same for the same wish of the same Service, so that a repeated
-/// request cannot make a second load balancer; another one after what it made was deleted.
-fn token(desired: &Desired, deletions: u32) -> String {
-    let Desired { owner, create, .. } = desired;
-    let wish = format!(
-        "{}/{}/{deletions}/{:?}",
-        owner.cluster,
-        owner.uid,
-        CreateLoadBalancer { token: String::new(), ..create.clone() }
-    );
-    let digest = Sha256::digest(wish.as_bytes());
-    hash::hex(&digest)
+/// The id that the Service's label shows.
+fn shown_id(service: &Service) -> Option<&str> {
+    service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use parking_lot::Mutex;
 
-use super::{Key, members::Backends};
+use super::{Key, members::Backends, publish};
 
 /// What is remembered of every Service.
 #[derive(Default)]
@@ -23,6 +24,8 @@ struct Record {
     audit: bool,
     /// A pass of this process has reached its end.
     settled: bool,
+    /// What the status was made to show.
+    shown: Vec<LoadBalancerIngress>,
 }
 
 // === impl Records ===
@@ -62,6 +65,21 @@ impl Records {
     /// Notes a pass without failure; tells whether the one before had failed.
     pub(super) fn succeeded(&self, key: &Key) -> bool {
         self.with(key, |record| record.failure.take().is_some())
+    }
+
+    /// Whether the last pass failed.
+    pub(super) fn has_failed(&self, key: &Key) -> bool {
+        self.with(key, |record| record.failure.is_some())
+    }
+
+    /// Notes what the status is made to show.
+    pub(super) fn show(&self, key: &Key, ingress: &[LoadBalancerIngress]) {
+        self.with(key, |record| record.shown = ingress.to_vec());
+    }
+
+    /// Whether `ingress` is what the status was made to show.
+    pub(super) fn shows(&self, key: &Key, ingress: &[LoadBalancerIngress]) -> bool {
+        self.with(key, |record| publish::is_same(&record.shown, ingress))
     }
 
     /// Those of `notices` on a topic that were not told by the last pass.

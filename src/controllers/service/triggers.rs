@@ -16,7 +16,7 @@ use super::{
     Controller, Key,
     annotations::Annotations,
     class::{self, Wants},
-    members,
+    members, publish,
 };
 use crate::{
     controllers::queue::Priority,
@@ -52,6 +52,10 @@ impl Controller {
     }
 
     fn service_changed(&self, change: &Change<'_, Service>) {
+        if let Some(id) = change.old.and_then(|old| Annotations::of(old).load_balancer_id()) {
+            // It may have let go of a port that another one waits for.
+            self.wake_sharers(&id, &change.old.map(|old| Key::of(old)).unwrap_or_default());
+        }
         let (old, new) = match (change.old, change.new) {
             (_, None) => return,
             (None, Some(new)) => {
@@ -82,11 +86,20 @@ impl Controller {
         } else if class::is_deleting(old) != class::is_deleting(new) {
             let message = "The service will be updated because the delete timestamp has been changed.";
             tell("DeleteTimestampChanged", message.into());
-        } else {
+        } else if !self.was_undone(old, new) {
             return;
         }
         self.queue.forget(&Key::of(new));
         self.queue.add(Key::of(new), Priority::Fresh);
+    }
+
+    /// Whether somebody else took off our finalizer or changed what the status shows.
+    fn was_undone(&self, old: &Service, new: &Service) -> bool {
+        let lost_finalizer = class::has_finalizer(old) && !class::has_finalizer(new);
+        let shows = publish::ingress(new);
+        let other_status = !publish::is_same(publish::ingress(old), shows) && !self.records.shows(&Key::of(new), shows);
+        let is_ours = class::wants(new, self.options.type_annotation) == Wants::Clb && !class::is_deleting(new);
+        is_ours && (lost_finalizer || other_status)
     }
 
     fn is_wanted(&self, service: &Service) -> bool {

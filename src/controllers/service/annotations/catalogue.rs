@@ -121,10 +121,17 @@ pub(super) const ALL: &[Annotation] = &[
         "force-override-listeners",
         Word(&["true", "false"]),
         "`false`",
-        "With `id`: create listeners on that load balancer, and take over those on the Service's ports unless another Service has them.",
+        "With `id`: change attributes of that load balancer, create listeners on it, and take over those on the Service's \
+         ports unless another Service has them.",
     ),
     field("hostname", Text(253), "", "Show this name in the Service's status instead of the address."),
-    field("id", Text(64), "", "Use this load balancer of yours instead of making one. It is never deleted."),
+    field(
+        "id",
+        Text(64),
+        "",
+        "Use this load balancer of yours instead of making one. It is never deleted, and its attributes and listeners are left \
+         alone: the Service gets groups of members on it, for listeners of yours.",
+    ),
     field(
         "instance-charge-type",
         AnyCase(&["PayBySpec", "PayByCLCU"]),
@@ -151,6 +158,13 @@ pub(super) const ALL: &[Annotation] = &[
         Present,
         "",
         "Leave the load balancer behind, working and unprotected, when the Service is deleted.",
+    ),
+    field(
+        super::RECREATE,
+        ON_OFF,
+        "`off`",
+        "If somebody deletes the load balancer, make a new one, with another address. Otherwise the Service fails, and an \
+         event tells what to do.",
     ),
     field("resource-group-id", Text(64), "that of the cloud-config file", "Resource group. Fixed once created."),
     field("slave-zoneid", Text(64), "the cloud's", "Secondary zone. Fixed once created."),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use super::{
-    Annotations, Mistake, Mistakes, PREFIX, Requested, Shows,
+    Annotations, Mistake, Mistakes, PREFIX, RECREATE, Requested, Shows,
     catalogue::{self, Sets, Value},
 };
 use crate::cloud::{AddressType, Protocol, VSwitchId};
@@ -96,6 +96,7 @@ impl<'a> Values<'a> {
             tags: self.text("additional-resource-tags").map(|text| tags(&text)).unwrap_or_default(),
             delete_protection: self.switch("delete-protection"),
             modification_protection: self.text("modification-protection"),
+            recreates: self.switch(RECREATE).unwrap_or(false),
             shows: match (self.text("hostname"), self.text("external-ip-type")) {
                 (Some(name), _) => Shows::HostName(name),
                 (None, Some(_)) => Shows::ElasticAddresses,

@@ -8,10 +8,7 @@ use crate::{
         Action, DomainExtension, Listener, ListenerSettings, ListenerStatus, LoadBalancerId, LoadBalancerState,
         Protocol, ServerGroupId, Setting, action::ListenerChange,
     },
-    controllers::service::{
-        desired::{Desired, DesiredListener},
-        ownership,
-    },
+    controllers::service::desired::{Desired, DesiredListener},
 };
 
 /// Where a listener is.
@@ -145,7 +142,7 @@ fn taken(desired: &Desired, state: &LoadBalancerState, listener: &Listener) -> O
         return None;
     }
     let place = format!("listener {}/{} of {}", listener.port, listener.protocol, state.load_balancer.id);
-    match ownership::listener_owner(&listener.description) {
+    match owner.rival(&listener.description) {
         Some(other) => Some(format!("{place} belongs to the Service {other}; use another port or load balancer")),
         None if desired.requested.force_override_listeners && desired.requested.id.is_some() => None,
         None => Some(format!(

@@ -21,6 +21,7 @@ impl Controller {
         let annotations = Annotations::of(service);
         if let Some(id) = annotations.load_balancer_id() {
             self.detach(&owner, &id).await?;
+            self.wake_sharers(&id, key);
         }
         // Even with an id given now, an own one may be left from before.
         let preserve = annotations.preserves_load_balancer();

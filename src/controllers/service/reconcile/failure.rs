@@ -55,11 +55,31 @@ impl Failure {
             Self::Mistakes(_) | Self::NotLeader(_) => Outcome::Done,
             Self::Unfulfillable(text) if text.starts_with("create public") => Outcome::Done,
             Self::Unfulfillable(_) | Self::Cluster { .. } | Self::Overtaken(_) => Outcome::Retry,
+            Self::Cloud { errors, others }
+                if others.is_empty() && !errors.is_empty() && errors.iter().all(|e| e.class == Class::Quota) =>
+            {
+                Outcome::RetrySlowly
+            }
             Self::Cloud { errors, others } => match (&errors[..], others.is_empty()) {
                 ([only], true) => only.retry_after.map_or(Outcome::Retry, Outcome::RetryAfter),
                 _ => Outcome::Retry,
             },
         }
+    }
+
+    /// What a quota or an unpaid bill keeps from being done.
+    pub(super) fn over_quota(&self) -> Vec<String> {
+        let Self::Cloud { errors, .. } = self else { return Vec::new() };
+        let of_quota = errors.iter().filter(|error| error.class == Class::Quota);
+        of_quota
+            .map(|error| {
+                format!(
+                    "a quota or the account's balance is used up, which only a person can change; tried again every few \
+                     minutes: {}",
+                    error.stable_text()
+                )
+            })
+            .collect()
     }
 
     pub(super) fn is_about_leadership(&self) -> bool {

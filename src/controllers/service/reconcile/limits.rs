@@ -97,7 +97,6 @@ impl Controller {
     ) {
         let without_effect = ranges.map(|ranges| ranges.without_effect(version)).unwrap_or_default();
         let notice = match ranges {
-            None => None,
             Some(_) if !manages_listeners => Some(
                 "LoadBalancerSourceRanges is not supported for user-managed LB. Its listeners are left alone unless the \
                  annotation force-override-listeners is true; limit access on the listeners themselves"
@@ -112,7 +111,7 @@ impl Controller {
                 "of spec.loadBalancerSourceRanges, {} have no effect: the address is {version}",
                 without_effect.join(", ")
             )),
-            Some(_) => None,
+            _ => None,
         };
         for notice in self.records.new_notices(key, "source ranges", notice) {
             self.recorder.warning(&reference_of(service), "FeatureNotSupported", notice);
