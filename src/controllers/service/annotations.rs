@@ -28,6 +28,7 @@ pub const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
 pub const RECREATE: &str = "recreate-lb-on-loss";
 
 /// What a Service asks for. `None` is not asked for: the default on creation, no change later.
+#[expect(clippy::struct_excessive_bools, reason = "each is an annotation by itself")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
     /// A load balancer of the user's to use instead of making one.

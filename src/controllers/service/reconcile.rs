@@ -81,17 +81,7 @@ impl Controller {
 
     async fn ensure(&self, key: &Key, service: &Service) -> Result<(), Failure> {
         let object = reference_of(service);
-        for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
-            self.recorder.warning(&object, "UnsupportedAnnotation", notice);
-        }
-        let (requested, ranges) = match (Annotations::of(service).parse(), SourceRanges::of(service)) {
-            (Ok(requested), Ok(ranges)) => (requested, ranges),
-            (requested, ranges) => {
-                let mut mistakes = requested.err().map_or_else(Vec::new, |mistakes| mistakes.0);
-                mistakes.extend(ranges.err());
-                return Err(Mistakes(mistakes).into());
-            }
-        };
+        let (requested, ranges) = self.wishes(key, service)?;
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
         let public = requested.address_type.unwrap_or(AddressType::Internet) == AddressType::Internet;
@@ -157,28 +147,9 @@ impl Controller {
         if let (Leftovers::But(keep), true) = (&leftovers, pass.failures.is_empty() && pass.conflicts.is_empty()) {
             access.remove(keep.as_ref(), false).await;
         }
-        if let Some(id) = pass.state.as_ref().map(|state| &state.load_balancer.id) {
-            if is_shared && pass.freed_ports {
-                self.wake_sharers(id, key);
-            }
-            // What others have there may go without a word from here.
-            if !pass.conflicts.is_empty() {
-                self.known.doubt(id);
-            }
-        }
-        for notice in self.records.new_notices(key, "room", std::mem::take(&mut pass.made_room)) {
-            self.recorder.warning(&object, "QuotaExceeded", notice);
-        }
         pass.changes.append(&mut access.changes);
         pass.failures.append(&mut access.failures);
-        if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
-            self.known.doubt_absence(&owner);
-        }
-        if audit && !pass.changes.is_empty() {
-            let message =
-                format!("somebody else had changed the load balancer; put right: {}", pass.changes.join("; "));
-            self.recorder.warning(&object, "RepairedLoadBalancer", message);
-        }
+        self.follow_up(key, &object, &owner, &mut pass, is_shared, audit);
         let id = pass.state.as_ref().map(|state| state.load_balancer.id.clone());
         let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(pass.left_out).collect();
         let mut shown_is_new = false;
@@ -202,6 +173,53 @@ impl Controller {
         }
         self.records.settle(key);
         Ok(())
+    }
+
+    /// What a Service asks for, or all that is wrong with it.
+    fn wishes(&self, key: &Key, service: &Service) -> Result<(Requested, Option<SourceRanges>), Failure> {
+        for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
+            self.recorder.warning(&reference_of(service), "UnsupportedAnnotation", notice);
+        }
+        match (Annotations::of(service).parse(), SourceRanges::of(service)) {
+            (Ok(requested), Ok(ranges)) => Ok((requested, ranges)),
+            (requested, ranges) => {
+                let mut mistakes = requested.err().map_or_else(Vec::new, |mistakes| mistakes.0);
+                mistakes.extend(ranges.err());
+                Err(Mistakes(mistakes).into())
+            }
+        }
+    }
+
+    /// What follows from a pass for others, and for what is believed.
+    fn follow_up(
+        &self,
+        key: &Key,
+        object: &ObjectReference,
+        owner: &Owner,
+        pass: &mut Pass<'_>,
+        is_shared: bool,
+        audit: bool,
+    ) {
+        if let Some(id) = pass.state.as_ref().map(|state| &state.load_balancer.id) {
+            if is_shared && pass.freed_ports {
+                self.wake_sharers(id, key);
+            }
+            // What others have there may go without a word from here.
+            if !pass.conflicts.is_empty() {
+                self.known.doubt(id);
+            }
+        }
+        for notice in self.records.new_notices(key, "room", std::mem::take(&mut pass.made_room)) {
+            self.recorder.warning(object, "QuotaExceeded", notice);
+        }
+        if pass.state.is_none() && pass.failures.iter().any(|e| matches!(e.class, Class::Unknown | Class::Malformed)) {
+            self.known.doubt_absence(owner);
+        }
+        if audit && !pass.changes.is_empty() {
+            let message =
+                format!("somebody else had changed the load balancer; put right: {}", pass.changes.join("; "));
+            self.recorder.warning(object, "RepairedLoadBalancer", message);
+        }
     }
 
     /// What the status shows.
