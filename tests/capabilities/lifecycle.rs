@@ -372,3 +372,128 @@ fn a_status_or_finalizer_that_somebody_changed_is_put_right_at_once() {
         assert!(!stage.words().iter().any(|word| word.starts_with("slb.")), "{:?}", stage.words());
     });
 }
+
+#[test]
+fn of_two_load_balancers_with_its_mark_a_service_uses_the_one_it_shows_and_the_other_is_never_touched() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        stage.joined(1).await;
+        web(&stage, &[]);
+        let address = stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        replica.kill().await;
+        let own = stage.cloud().load_balancers().pop().unwrap();
+        let mut double = own.clone();
+        double.id = "lb-0double".into();
+        double.listeners.clear();
+        stage.cloud().with_state(|state| state.slb.load_balancers.insert(double.id.clone(), double.clone()));
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(stage.cloud().groups(&own.id)[0].servers.len(), 2, "{:?}", stage.told("web"));
+        assert_eq!(stage.address("web").await, address);
+        let told = texts(&stage, "MultipleLoadBalancers");
+        assert!(told.len() == 1 && told[0].contains("lb-0double"), "{told:?}");
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.pass(Duration::from_secs(20)).await;
+        assert!(stage.service("web").is_none(), "{:?}", stage.told("web"));
+        assert_eq!(stage.cloud().load_balancers(), [double]);
+    });
+}
+
+#[test]
+fn a_load_balancer_is_known_by_its_mark_and_not_by_its_name() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        stage.joined(1).await;
+        // Of a Service of the same name in another cluster.
+        let foreign = [
+            ("LoadBalancerName", "a0123456789abcdef0123456789abcdef"),
+            ("LoadBalancerSpec", "slb.s1.small"),
+            ("Tag.1.Key", "ack.aliyun.com"),
+            ("Tag.1.Value", "c2"),
+        ];
+        let foreign = stage.cloud().administer("slb.CreateLoadBalancer", &foreign).unwrap();
+        let foreign = foreign["LoadBalancerId"].as_str().unwrap().to_owned();
+        let listener = [
+            ("LoadBalancerId", foreign.as_str()),
+            ("ListenerPort", "80"),
+            ("Bandwidth", "-1"),
+            ("BackendServerPort", "80"),
+            ("Description", "k8s/80/web/default/c2"),
+        ];
+        stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &listener).unwrap();
+        let theirs = || stage.cloud().load_balancers().into_iter().find(|lb| lb.id == foreign);
+        let before = theirs();
+        web(&stage, &[]);
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        replica.stop().await.unwrap();
+        let own = stage.cloud().load_balancers().into_iter().find(|lb| lb.id != foreign).unwrap().id;
+        let renamed = [("LoadBalancerId", own.as_str()), ("LoadBalancerName", "renamed in the console")];
+        stage.cloud().administer("slb.SetLoadBalancerName", &renamed).unwrap();
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(stage.cloud().load_balancers().len(), 2);
+        assert_eq!(stage.cloud().groups(&own)[0].servers.len(), 2);
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.pass(Duration::from_secs(20)).await;
+        assert_eq!((stage.cloud().load_balancers().len(), theirs()), (1, before));
+    });
+}
+
+#[test]
+fn tcp_and_udp_on_one_port_are_two_listeners_and_one_goes_without_the_other() {
+    for node_ports in [[30053, 30053], [30053, 30054]] {
+        play(|stage| async move {
+            let _replica = stage.start_alone();
+            stage.joined(2).await;
+            let port = |name: &str, protocol: &str, node_port: u16| json!({ "name": name, "port": 53, "protocol": protocol, "nodePort": node_port });
+            let (tcp, udp) = (port("tcp", "TCP", node_ports[0]), port("udp", "UDP", node_ports[1]));
+            stage.expose("web", &[], json!({ "type": "LoadBalancer", "ports": [tcp, udp] }));
+            stage.address("web").await;
+            stage.pass(Duration::from_secs(20)).await;
+            let id = stage.cloud().load_balancers().pop().unwrap().id;
+            let protocols = || -> Vec<&'static str> {
+                stage.cloud().listeners(&id).iter().map(|listener| listener.protocol.as_str()).collect()
+            };
+            assert_eq!(protocols(), ["tcp", "udp"], "{:?}", stage.told("web"));
+            stage
+                .world
+                .kube
+                .modify::<Service>("default", "web", |service| {
+                    service.spec.as_mut().unwrap().ports.as_mut().unwrap().remove(1);
+                })
+                .unwrap();
+            stage.pass(Duration::from_secs(20)).await;
+            assert_eq!(protocols(), ["tcp"]);
+            let groups = stage.cloud().groups(&id);
+            assert_eq!(groups.iter().map(|group| group.servers.len()).collect::<Vec<_>>(), [2]);
+        });
+    }
+}
+
+#[test]
+fn a_scheduler_that_a_protocol_lacks_is_told_for_that_port_and_holds_nothing_up() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        let ports = json!([{ "name": "tcp", "port": 80 }, { "name": "http", "port": 81 }]);
+        let annotations = [(key("scheduler"), "sch"), (key("protocol-port"), "http:81")];
+        let annotations: Vec<(&str, &str)> = annotations.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        stage.expose("web", &annotations, json!({ "type": "LoadBalancer", "ports": ports }));
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(20)).await;
+        let id = stage.cloud().load_balancers().pop().unwrap().id;
+        let schedulers: Vec<Option<String>> = stage
+            .cloud()
+            .listeners(&id)
+            .iter()
+            .map(|listener| listener.setting("Scheduler").map(str::to_owned))
+            .collect();
+        assert_eq!(schedulers, [Some("sch".to_owned()), Some("rr".to_owned())], "{:?}", stage.told("web"));
+        let told = texts(&stage, "SyncLoadBalancerFailed");
+        assert!(told.iter().any(|text| text.contains("port 81") && text.contains("\"sch\"")), "{told:?}");
+    });
+}

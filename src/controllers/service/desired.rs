@@ -205,6 +205,16 @@ impl Desired {
         self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, interfaces, ports, &group));
         let protocol = self.requested.protocol_of(number, protocol);
         let mut keep = self.requested.listener_settings(protocol);
+        if let Some(scheduler) = keep.get(Setting::Scheduler)
+            && !schedulers(protocol).contains(&scheduler)
+        {
+            self.problems.push(format!(
+                "port {number}: the annotation scheduler is {scheduler:?}, but a {protocol} listener knows only {}; the \
+                 rest is in place",
+                schedulers(protocol).join(", ")
+            ));
+            keep.remove(Setting::Scheduler);
+        }
         let forward = self.requested.forwards.get(&number).copied().filter(|_| protocol == Protocol::Http);
         let mut create = defaults(protocol);
         create.overlay(&keep);
@@ -236,6 +246,16 @@ fn defaults(protocol: Protocol) -> ListenerSettings {
             .with(Setting::Bandwidth, UNLIMITED)
             .with(Setting::HealthCheck, "off")
             .with(Setting::StickySession, "off"),
+    }
+}
+
+/// The words that listeners of this protocol know. The cloud took `wlc` for long, and does not
+/// document it any more; it has the last word on that.
+fn schedulers(protocol: Protocol) -> &'static [&'static str] {
+    match protocol {
+        Protocol::Tcp => &["wrr", "rr", "wlc", "sch", "tch"],
+        Protocol::Udp => &["wrr", "rr", "wlc", "sch", "tch", "qch"],
+        Protocol::Http | Protocol::Https => &["wrr", "rr", "wlc"],
     }
 }
 

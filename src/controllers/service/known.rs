@@ -35,6 +35,8 @@ struct Inner {
     states: BTreeMap<LoadBalancerId, LoadBalancerState>,
     /// Default name → the load balancer made for that Service.
     made_for: BTreeMap<String, LoadBalancerId>,
+    /// Default names → further load balancers with the mark of that Service.
+    doubles: BTreeMap<String, BTreeSet<LoadBalancerId>>,
     /// Default names of Services that certainly have no load balancer of their own.
     absent: BTreeSet<String>,
     /// Default names → how many load balancers this process deleted; part of idempotency tokens.
@@ -47,16 +49,17 @@ struct Inner {
 
 impl Known {
     /// The load balancer that was made for `owner`, if there is one, with all that hangs on it.
-    /// For `may_be_older` see [`Self::locate`].
+    /// For `shown` and `may_be_older` see [`Self::locate`].
     pub async fn find(
         &self,
         cloud: &dyn CloudProvider,
         owner: &Owner,
+        shown: Option<&LoadBalancerId>,
         may_be_older: bool,
     ) -> Result<Option<LoadBalancerState>, Error> {
         match self.id_of(cloud, owner).await? {
             Some(id) => self.state(cloud, &id).await,
-            None => match self.locate(cloud, owner, may_be_older).await? {
+            None => match self.locate(cloud, owner, shown, may_be_older).await? {
                 Some(found) => self.state(cloud, &found.id).await,
                 None => Ok(None),
             },
@@ -65,12 +68,15 @@ impl Known {
 
     /// The load balancer that was made for `owner`, if there is one, without what hangs on it.
     ///
+    /// `shown`: the one that the Service shows; if several carry its mark, it is that one.
+    ///
     /// `may_be_older`: the Service may have got it before the inventory was read, perhaps from
     /// a release that did not tag. A Service that never had our finalizer cannot, and costs no call.
     pub async fn locate(
         &self,
         cloud: &dyn CloudProvider,
         owner: &Owner,
+        shown: Option<&LoadBalancerId>,
         may_be_older: bool,
     ) -> Result<Option<LoadBalancer>, Error> {
         let id = self.id_of(cloud, owner).await?;
@@ -90,6 +96,16 @@ impl Known {
             found.retain(|load_balancer| owner.owns_load_balancer(load_balancer));
         }
         let mut inner = self.inner.lock();
+        inner.doubles.remove(&name);
+        if found.len() > 1
+            && let Some(place) = found.iter().position(|load_balancer| shown == Some(&load_balancer.id))
+        {
+            let chosen = found.swap_remove(place);
+            let others = found.into_iter().map(|load_balancer| load_balancer.id).collect();
+            inner.doubles.insert(name.clone(), others);
+            inner.made_for.insert(name, chosen.id.clone());
+            return Ok(Some(chosen));
+        }
         match &found[..] {
             [] => {
                 inner.made_for.remove(&name);
@@ -179,6 +195,11 @@ impl Known {
         inner.absent.insert(owner.default_name());
     }
 
+    /// Further load balancers that carry the mark of `owner`, as far as they were seen.
+    pub fn doubles(&self, owner: &Owner) -> BTreeSet<LoadBalancerId> {
+        self.inner.lock().doubles.get(&owner.default_name()).cloned().unwrap_or_default()
+    }
+
     /// How many load balancers of `owner` this process has deleted.
     pub fn deletions(&self, owner: &Owner) -> u32 {
         self.inner.lock().deleted.get(&owner.default_name()).copied().unwrap_or_default()
@@ -189,6 +210,7 @@ impl Known {
         let mut inner = self.inner.lock();
         let name = owner.default_name();
         inner.absent.remove(&name);
+        inner.doubles.remove(&name);
         inner.deleted.remove(&name);
     }
 

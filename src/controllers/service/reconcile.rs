@@ -32,7 +32,7 @@ use super::{
     source_ranges::SourceRanges,
 };
 use crate::{
-    cloud::{AddressType, Class, LoadBalancer, LoadBalancerState, Setting},
+    cloud::{AddressType, Class, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting},
     kubernetes::events::reference_of,
 };
 
@@ -282,7 +282,9 @@ impl Controller {
         }
         let shown = publish::shown_address(service);
         let may_be_older = had_finalizer || shown.is_some();
-        let state = self.known.find(&*self.cloud, owner, may_be_older).await?;
+        let shown_id = shown_id(service).map(LoadBalancerId::from);
+        let state = self.known.find(&*self.cloud, owner, shown_id.as_ref(), may_be_older).await?;
+        self.tell_doubles(key, service, owner);
         match (&state, shown) {
             (None, Some(address)) => self.lost(key, service, owner, requested, address).await,
             (None, None) => {
@@ -290,6 +292,21 @@ impl Controller {
                 Ok(None)
             }
             (Some(_), _) => Ok(state),
+        }
+    }
+
+    /// Tells of further load balancers that carry the Service's mark. They are nobody's to delete
+    /// without a word: one of them may be in use.
+    fn tell_doubles(&self, key: &Key, service: &Service, owner: &Owner) {
+        let doubles = self.known.doubles(owner).into_iter().map(|id| {
+            format!(
+                "load balancer {id} carries the mark of this Service, too, but is not the one that it shows; delete it by \
+                 hand, or take its tag {} off",
+                ownership::OWNER_TAG
+            )
+        });
+        for notice in self.records.new_notices(key, "doubles", doubles) {
+            self.recorder.warning(&reference_of(service), "MultipleLoadBalancers", notice);
         }
     }
 

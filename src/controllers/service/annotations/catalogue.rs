@@ -356,7 +356,8 @@ pub(super) const ALL: &[Annotation] = &[
         Word(&["rr", "wrr", "wlc", "sch", "tch", "qch"]),
         Listener(Setting::Scheduler),
         "`rr`",
-        "How members are chosen.",
+        "How members are chosen: `wrr`, `rr` or `wlc`; on TCP and UDP also `sch` and `tch`, on UDP also `qch`. A port whose \
+         protocol lacks the word keeps what it has, and an event says so.",
     ),
     listener(
         "sticky-session",

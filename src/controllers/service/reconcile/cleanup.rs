@@ -25,7 +25,8 @@ impl Controller {
         }
         // Even with an id given now, an own one may be left from before.
         let preserve = annotations.preserves_load_balancer();
-        if let Some(load_balancer) = self.known.locate(&*self.cloud, &owner, true).await? {
+        let shown = super::shown_id(service).map(LoadBalancerId::from);
+        if let Some(load_balancer) = self.known.locate(&*self.cloud, &owner, shown.as_ref(), true).await? {
             self.delete(&owner, load_balancer, preserve, service).await?;
         }
         self.drop_access_lists(key, service, &owner, preserve && annotations.load_balancer_id().is_none()).await?;
