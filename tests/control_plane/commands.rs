@@ -1,27 +1,86 @@
-//! The commands that the documentation tells people to type show what it says.
+//! The commands that the documentation tells people to type are run as they stand there.
 
-use crate::theatre::{play_in, theatre};
+use crate::{
+    stage::Stage,
+    theatre::{Theatre, play_in, theatre},
+};
+
+/// A page, with the commands in its blocks and between backticks, in this order.
+fn commands(page: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let (mut blocks, mut prose) = (Vec::new(), String::new());
+    for (number, part) in text.split("```").enumerate() {
+        if number % 2 == 1 {
+            blocks.extend(part.lines().map(|line| line.split(" #").next().unwrap().trim().to_owned()));
+        } else {
+            prose.push_str(part);
+        }
+    }
+    let spans = prose.split('`').skip(1).step_by(2).map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    blocks.into_iter().chain(spans).filter(|line| line.starts_with("kubectl ")).collect()
+}
+
+/// Runs a command line; what takes the place of NAME is given.
+fn run(theatre: &Theatre, line: &str, name: &str) -> String {
+    let words: Vec<String> = line.split(' ').skip(1).map(|word| word.replace("NAME", name)).collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.contains(&"--watch") {
+        // It would watch for ever.
+        words.push("--request-timeout=2s");
+        return String::from_utf8(theatre.plane.kubectl_output(&words).stdout).unwrap();
+    }
+    theatre.plane.kubectl(&words)
+}
 
 #[test]
-fn what_the_readme_says_to_verify_can_be_seen() {
+fn what_the_readme_says_to_type_shows_what_it_says() {
     let theatre = theatre();
-    let kubectl = |arguments: &[&str]| theatre.plane.kubectl(arguments);
-    play_in(&theatre, |stage| async move {
+    let lines = commands("README.md");
+    play_in(&theatre, async |stage: Stage| {
         let _replica = stage.start();
-        let nodes = stage.joined(1).await;
-        kubectl(&["apply", "--validate=strict", "-f", "config/nginx.yaml"]);
-        let address = stage.address("nginx").await;
-        let told = || async {
-            stage.told("nginx").await.iter().any(|(_, reason, _)| reason == "EnsuredLoadBalancer").then_some(())
-        };
-        stage.until("the event", told).await;
-        let listed = kubectl(&["get", "nodes", "-L", "topology.kubernetes.io/zone", "-o", "wide"]);
-        assert!(listed.contains(&nodes[0]) && listed.contains("cn-hangzhou-"), "{listed}");
-        let service = kubectl(&["get", "service", "nginx"]);
-        assert!(service.contains(&address), "{service}");
-        let described = kubectl(&["describe", "service", "nginx"]);
-        assert!(described.contains("EnsuredLoadBalancer") && described.contains(&address), "{described}");
-        kubectl(&["delete", "-f", "config/nginx.yaml"]);
-        assert_eq!(stage.cloud().load_balancers().len(), 0);
+        let node = stage.joined(1).await.remove(0);
+        let mut shown = Vec::new();
+        for line in &lines {
+            if line.contains("--watch") {
+                stage.ensured("nginx").await;
+            }
+            let printed = tokio::task::block_in_place(|| run(&theatre, line, "nginx"));
+            shown.push((line.as_str(), printed));
+        }
+        let printed = |part: &str| &shown.iter().find(|(line, _)| line.contains(part)).expect(part).1;
+        assert!(printed("-k deploy/").contains("daemonset.apps/cloud-controller-manager"), "{shown:?}");
+        assert!(printed("rollout status").contains("successfully rolled out"), "{shown:?}");
+        assert!(printed("get nodes").contains(&node) && printed("get nodes").contains("cn-hangzhou-"), "{shown:?}");
+        assert!(printed("--watch").contains(&stage.address("nginx").await), "{shown:?}");
+    });
+}
+
+#[test]
+fn what_the_other_pages_say_to_type_works() {
+    let theatre = theatre();
+    let pages = ["docs/operations.md", "docs/migration.md"].map(commands).concat();
+    assert!(pages.len() >= 5, "{pages:?}");
+    play_in(&theatre, async |stage: Stage| {
+        let _replica = stage.start();
+        let node = stage.joined(1).await.remove(0);
+        stage.expose_web().await;
+        let address = stage.address("web").await;
+        stage.ensured("web").await;
+        for line in &pages {
+            let name = if line.contains(" node ") { node.as_str() } else { "web" };
+            let printed = tokio::task::block_in_place(|| run(&theatre, line, name));
+            let expected = match line.as_str() {
+                "kubectl describe service NAME" => {
+                    vec![address.as_str(), "EnsuredLoadBalancer", "Ensured load balancer"]
+                }
+                "kubectl describe node NAME" => vec![node.as_str(), "InitializedNode"],
+                line if line.contains("lease ccm") => vec!["HOLDER", "_"],
+                line if line.contains("providerID") => vec![node.as_str()],
+                _ => vec![],
+            };
+            assert!(expected.iter().all(|part| printed.contains(part)), "{line}: {expected:?}\n{printed}");
+        }
+        // Some of these take things away.
+        tokio::task::block_in_place(|| theatre.plane.kubectl(&["apply", "--validate=strict", "-k", "deploy/"]));
     });
 }

@@ -32,14 +32,18 @@ mod all;
 
 mod answers;
 mod audit;
+mod clients;
 mod commands;
 mod lifetime;
 mod manifests;
+mod partition;
 mod plane;
 mod processes;
+mod program;
 mod quiet;
 mod rights;
 mod theatre;
+mod wire;
 
 mod real {
     use crate::theatre::play;

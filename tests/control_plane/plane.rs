@@ -1,19 +1,25 @@
 //! A control plane as a child process, and kubectl on it.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Output, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 /// Runs until it is dropped or this process ends, however that happens: then the pipe to it closes.
 pub struct ControlPlane {
     child: Child,
-    input: Option<ChildStdin>,
+    pipe: Mutex<Option<Pipe>>,
     pub told: Told,
+}
+
+struct Pipe {
+    wishes: ChildStdin,
+    told: BufReader<ChildStdout>,
 }
 
 /// What it tells when everything runs.
@@ -43,12 +49,27 @@ impl ControlPlane {
         // Ctrl-C is for this process; the pipe tells the control plane when the time has come.
         command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap();
-        let input = child.stdin.take();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // What went wrong stands on standard error.
-        let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("no control plane: {error} ({line:?})"));
-        Self { child, input, told }
+        let told = BufReader::new(child.stdout.take().unwrap());
+        let mut pipe = Pipe { wishes: child.stdin.take().unwrap(), told };
+        let told = pipe.told();
+        Self { child, pipe: Mutex::new(Some(pipe)), told }
+    }
+
+    /// Stops one component alone.
+    pub fn halt(&self, component: &str) {
+        self.wish(&format!("halt {component}"));
+    }
+
+    /// Starts it again and waits until it is ready.
+    pub fn resume(&self, component: &str) {
+        self.wish(&format!("resume {component}"));
+    }
+
+    fn wish(&self, wish: &str) {
+        let mut pipe = self.pipe.lock();
+        let pipe = pipe.as_mut().unwrap();
+        writeln!(pipe.wishes, "{wish}").unwrap();
+        pipe.told();
     }
 
     pub fn pid(&self) -> u32 {
@@ -57,7 +78,7 @@ impl ControlPlane {
 
     /// Closes the pipe, as the end of this process would, and waits for the end.
     pub fn stop(&mut self) {
-        self.input = None;
+        *self.pipe.lock() = None;
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
@@ -94,9 +115,20 @@ impl ControlPlane {
     }
 }
 
+// === impl Pipe ===
+
+impl Pipe {
+    /// What went wrong stands on standard error.
+    fn told(&mut self) -> Told {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("no control plane: {error} ({line:?})"))
+    }
+}
+
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        self.input = None;
+        *self.pipe.lock() = None;
         let _ = self.child.wait();
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Several rounds of whatever is done in rounds of seconds.
-const A_WHILE: Duration = Duration::from_secs(15);
+const A_WHILE: Duration = Duration::from_secs(10);
 
 /// How many such whiles pass at most until the work is done: what was written comes back as a
 /// change, which is looked at once more.

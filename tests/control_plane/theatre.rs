@@ -23,7 +23,7 @@ use kube::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     audit::{self, Entry},
@@ -53,8 +53,17 @@ pub fn play<F: Future<Output = ()>>(story: impl FnOnce(Stage) -> F) {
     play_in(&theatre(), story);
 }
 
-/// Plays a story and answers what the API server noted of the controller meanwhile.
+/// Plays a story, fails if the controller was refused anything, and answers what the API server noted
+/// of the controller meanwhile.
 pub fn play_in<F: Future<Output = ()>>(theatre: &Theatre, story: impl FnOnce(Stage) -> F) -> Vec<Entry> {
+    let own = record(theatre, story);
+    let refused: Vec<&Entry> = own.iter().filter(|entry| entry.is_refusal()).collect();
+    assert!(refused.is_empty(), "the API server refused the controller: {refused:#?}");
+    own
+}
+
+/// Plays a story, and answers what the API server noted of the controller meanwhile.
+pub fn record<F: Future<Output = ()>>(theatre: &Theatre, story: impl FnOnce(Stage) -> F) -> Vec<Entry> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let before = runtime.block_on(async {
         let administrator = theatre.client(&theatre.plane.told.kubeconfig, "story").await;
@@ -70,10 +79,7 @@ pub fn play_in<F: Future<Output = ()>>(theatre: &Theatre, story: impl FnOnce(Sta
     // The controllers of the story end with its runtime.
     runtime.shutdown_timeout(Duration::from_secs(5));
     let entries = audit::read(&theatre.plane.told.audit_log).split_off(before);
-    let own: Vec<Entry> = entries.into_iter().filter(|entry| entry.user.username == ACCOUNT).collect();
-    let refused: Vec<&Entry> = own.iter().filter(|entry| entry.is_refusal()).collect();
-    assert!(refused.is_empty(), "the API server refused the controller: {refused:#?}");
-    own
+    entries.into_iter().filter(|entry| entry.user.username == ACCOUNT).collect()
 }
 
 // === impl Theatre ===
@@ -85,18 +91,30 @@ impl Theatre {
         let plane = ControlPlane::start();
         plane.kubectl(&["apply", "--validate=strict", "-f", "deploy/configmap-accesskey.yaml"]);
         plane.kubectl(&["apply", "--validate=strict", "-k", "deploy/"]);
-        let token = plane.kubectl(&["create", "token", "cloud-controller-manager", "--namespace=kube-system"]);
+        let account_kubeconfig = plane.told.dir.join("controller.kubeconfig");
+        let theatre = Self { plane, account_kubeconfig };
+        let user = json!({ "token": theatre.token(&[]) });
+        theatre.write_kubeconfig("controller", &theatre.plane.told.server, &user);
+        theatre
+    }
+
+    /// A token of the shipped ServiceAccount.
+    pub fn token(&self, more: &[&str]) -> String {
+        let command = ["create", "token", "cloud-controller-manager", "--namespace=kube-system"];
+        self.plane.kubectl(&[&command, more].concat()).trim().to_owned()
+    }
+
+    /// A kubeconfig file `<name>.kubeconfig`; answers where it is.
+    pub fn write_kubeconfig(&self, name: &str, server: &str, user: &Value) -> PathBuf {
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{ "name": "test", "cluster": {
-                "server": plane.told.server, "certificate-authority": plane.told.ca,
-            } }],
-            "users": [{ "name": "controller", "user": { "token": token.trim() } }],
+            "clusters": [{ "name": "test", "cluster": { "server": server, "certificate-authority": self.plane.told.ca } }],
+            "users": [{ "name": "controller", "user": user }],
             "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "controller" } }],
         });
-        let account_kubeconfig = plane.told.dir.join("controller.kubeconfig");
-        std::fs::write(&account_kubeconfig, kubeconfig.to_string()).unwrap();
-        Self { plane, account_kubeconfig }
+        let path = self.plane.told.dir.join(format!("{name}.kubeconfig"));
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        path
     }
 
     /// A client as the program makes its own.

@@ -1,6 +1,6 @@
 //! The line between one controller and the API server, which can break.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::body::Body as Frames;
 use futures::{StreamExt, stream};
@@ -31,6 +31,12 @@ enum Mode {
 /// Clones are the same line.
 #[derive(Clone)]
 pub struct Line(Arc<watch::Sender<State>>);
+
+/// Something that is under way over a line, and breaks with it.
+pub struct Connection {
+    state: watch::Receiver<State>,
+    breaks: u64,
+}
 
 // === impl Line ===
 
@@ -66,57 +72,66 @@ impl Line {
 
     /// A client whose requests go over this line.
     pub fn of(&self, client: Client) -> Client {
-        let line = self.0.clone();
-        let service = tower::service_fn(move |request: Request<Body>| carry(client.clone(), line.subscribe(), request));
+        let line = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (client, connection) = (client.clone(), line.open());
+            async move { connection?.carry(client, request).await }
+        });
         Client::new(service, "default")
     }
+
+    pub fn open(&self) -> io::Result<Connection> {
+        let state = self.0.subscribe();
+        let State { mode, breaks } = *state.borrow();
+        if mode == Mode::Broken { Err(broken()) } else { Ok(Connection { state, breaks }) }
+    }
 }
 
-async fn carry(
-    client: Client,
-    mut line: watch::Receiver<State>,
-    request: Request<Body>,
-) -> Result<Response<Frames>, BoxError> {
-    let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-    let State { mode, breaks } = *line.borrow_and_update();
-    if mode == Mode::Broken {
-        return Err(broken());
-    }
-    let answer = over(&mut line, breaks, client.send(request)).await??;
-    let (parts, body) = answer.into_parts();
-    let frames = stream::unfold(Some((body.into_data_stream(), line)), move |open| async move {
-        let (mut data, mut line) = open?;
-        let next = match over(&mut line, breaks, data.next()).await {
-            Ok(next) => next?,
-            Err(broken) => return Some((Err(broken), None)),
+// === impl Connection ===
+
+impl Connection {
+    /// What the other end says, unless the line breaks first; after a silence, if there is one,
+    /// which nothing outlives.
+    pub async fn hear<T>(&mut self, said: impl Future<Output = T>) -> io::Result<T> {
+        let mut listening = self.state.clone();
+        let speech = async {
+            let said = said.await;
+            let _ = listening.wait_for(|state| state.mode != Mode::Silent).await;
+            said
         };
-        let mode = line.borrow().mode;
-        if let Mode::Slow(by) = mode
-            && is_watch
-        {
+        tokio::select! {
+            biased;
+            _ = self.state.wait_for(|state| state.breaks != self.breaks) => Err(broken()),
+            said = speech => Ok(said),
+        }
+    }
+
+    async fn lag(&self) {
+        let mode = self.state.borrow().mode;
+        if let Mode::Slow(by) = mode {
             tokio::time::sleep(by).await;
         }
-        Some((next.map_err(BoxError::from), Some((data, line))))
-    });
-    Ok(Response::from_parts(parts, Frames::from_stream(frames)))
-}
+    }
 
-/// What the other end says, unless the line breaks first; after a silence, if there is one, which
-/// nothing outlives.
-async fn over<T>(line: &mut watch::Receiver<State>, breaks: u64, said: impl Future<Output = T>) -> Result<T, BoxError> {
-    let mut listening = line.clone();
-    let speech = async {
-        let said = said.await;
-        let _ = listening.wait_for(|state| state.mode != Mode::Silent).await;
-        said
-    };
-    tokio::select! {
-        biased;
-        _ = line.wait_for(|state| state.breaks != breaks) => Err(broken()),
-        said = speech => Ok(said),
+    async fn carry(mut self, client: Client, request: Request<Body>) -> Result<Response<Frames>, BoxError> {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let answer = self.hear(client.send(request)).await??;
+        let (parts, body) = answer.into_parts();
+        let frames = stream::unfold(Some((body.into_data_stream(), self)), move |open| async move {
+            let (mut data, mut connection) = open?;
+            let next = match connection.hear(data.next()).await {
+                Ok(next) => next?,
+                Err(broken) => return Some((Err(broken.into()), None)),
+            };
+            if is_watch {
+                connection.lag().await;
+            }
+            Some((next.map_err(BoxError::from), Some((data, connection))))
+        });
+        Ok(Response::from_parts(parts, Frames::from_stream(frames)))
     }
 }
 
-fn broken() -> BoxError {
-    std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()
+fn broken() -> io::Error {
+    io::ErrorKind::ConnectionReset.into()
 }

@@ -1,17 +1,14 @@
 //! Several replicas, of which one works.
 
-use crate::stage::Stage;
+use crate::stage::{SHORT, Stage};
 
 pub async fn a_killed_leader_is_followed_without_a_write(stage: Stage) {
-    let first = stage.start();
+    let first = stage.start_with(stage.controller(), &SHORT);
     stage.joined(2).await;
     stage.expose_web().await;
-    stage.address("web").await;
-    let told =
-        || async { stage.told("web").await.iter().any(|(_, reason, _)| reason == "EnsuredLoadBalancer").then_some(()) };
-    stage.until("the work done", told).await;
+    stage.ensured("web").await;
     let before = holder(&stage).await.unwrap();
-    let _second = stage.start();
+    let _second = stage.start_with(stage.controller(), &SHORT);
     first.kill().await;
     stage.cloud().clear_calls();
     stage.until("another leader", || async { holder(&stage).await.filter(|now| *now != before) }).await;

@@ -46,6 +46,13 @@ use tokio::task::JoinHandle;
 pub const KEYS: [(&str, &str); 4] =
     [("testid", "testsecret"), ("first", "secret1"), ("second", "secret2"), ("third", "secret3")];
 
+/// Flags for a lease that is over soon.
+pub const SHORT: [&str; 3] =
+    ["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"];
+
+/// What the controller calls itself in events.
+const COMPONENTS: [&str; 4] =
+    ["alibaba-cloud-controller-manager", "node-controller", "route-controller", "service-controller"];
 /// The label of nodes that have a machine, for the real cluster's kubelets.
 const MACHINE: &str = "machine.test/running";
 /// How long a story waits for what it wants to see.
@@ -114,6 +121,11 @@ impl Stage {
 
     /// Starts a controller that reaches the API server in another way.
     pub fn start_through(&self, client: Client) -> Replica {
+        self.start_with(client, &[])
+    }
+
+    /// The same with more flags.
+    pub fn start_with(&self, client: Client, flags: &[&str]) -> Replica {
         let key = KEYS[self.replicas.fetch_add(1, Ordering::Relaxed) as usize % KEYS.len()];
         let shutdown = Shutdown::new();
         let surroundings = Surroundings {
@@ -124,7 +136,7 @@ impl Stage {
             entropy: self.entropy.fork(),
             metrics: ccm::metrics::Metrics::default(),
         };
-        Replica { task: tokio::spawn(daemon::run(config(key), surroundings, shutdown.clone())), shutdown }
+        Replica { task: tokio::spawn(daemon::run(config(key, flags), surroundings, shutdown.clone())), shutdown }
     }
 
     /// Lets time pass, where a story is about things that last.
@@ -291,6 +303,14 @@ impl Stage {
         self.until("an address in the Service's status", || async { address_of(&self.service(name).await?) }).await
     }
 
+    /// Waits until the Service's load balancer was told to be in place.
+    pub async fn ensured(&self, name: &str) {
+        let told = || async {
+            self.told(name).await.iter().any(|(_, reason, _)| reason == "EnsuredLoadBalancer").then_some(())
+        };
+        self.until("the success told", told).await;
+    }
+
     /// Runs so many pods with the label `app: web`.
     pub async fn deploy_web(&self, replicas: u32) {
         let labels = json!({ "app": "web" });
@@ -301,14 +321,19 @@ impl Stage {
             .await;
     }
 
-    /// Type, reason and message of all events about an object.
+    /// Type, reason and message of all events about an object, but for those of others: the
+    /// endpoints controller warns of its own conflicts.
     pub async fn told(&self, object: &str) -> Vec<(String, String, String)> {
         let about = ListParams::default().fields(&format!("involvedObject.name={object}"));
         let events: Api<Event> = Api::all(self.cluster.administrator.clone());
         let list = events.list(&about).await.unwrap();
         let pick =
             |e: Event| (e.type_.unwrap_or_default(), e.reason.unwrap_or_default(), e.message.unwrap_or_default());
-        list.items.into_iter().map(pick).collect()
+        let own = |event: &Event| {
+            let component = event.source.as_ref().and_then(|source| source.component.as_deref());
+            component.is_some_and(|component| COMPONENTS.contains(&component))
+        };
+        list.items.into_iter().filter(own).map(pick).collect()
     }
 }
 
@@ -341,7 +366,7 @@ impl Replica {
     }
 }
 
-fn config((id, secret): (&str, &str)) -> Config {
+fn config((id, secret): (&str, &str), more: &[&str]) -> Config {
     let global = json!({
         "accessKeyID": STANDARD.encode(id), "accessKeySecret": STANDARD.encode(secret), "clusterID": "c1",
         "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
@@ -354,7 +379,7 @@ fn config((id, secret): (&str, &str)) -> Config {
         "--health-probe-bind-addr=0",
         "--metrics-bind-addr=0",
     ];
-    match config::read(flags.map(Into::into), &environment).unwrap() {
+    match config::read(flags.iter().chain(more).map(|flag| (*flag).into()), &environment).unwrap() {
         Request::Run(config) => *config,
         other => panic!("{other:?}"),
     }
