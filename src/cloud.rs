@@ -66,6 +66,10 @@ pub trait Instances: Send + Sync {
     /// (ECS `DescribeInstances` with `PrivateIpAddresses`).
     async fn instances_by_address(&self, addresses: &[IpAddr]) -> Result<Vec<Instance>, Error>;
 
+    /// All instances of the cluster's VPC, ⌈n/100⌉ calls: for nodes that have neither provider id nor
+    /// address (ECS `DescribeInstances` knows no filter for host names).
+    async fn instances_of_vpc(&self) -> Result<Vec<Instance>, Error>;
+
     /// The network interfaces with these ids in `region` (ECS `DescribeNetworkInterfaces`).
     async fn network_interfaces(
         &self,

@@ -53,6 +53,13 @@ impl Instances for Alibaba {
         Ok(found.into_values().collect())
     }
 
+    async fn instances_of_vpc(&self) -> Result<Vec<Instance>, Error> {
+        let vpc = self.vpc().await?;
+        let request = describe_instances().about(format!("all instances in {vpc}")).param("VpcId", &vpc);
+        let found = self.client().read_by_token::<wire::Instances>(request).await?;
+        Ok(found.into_iter().map(|instance| instance.into_instance(self.client().region())).collect())
+    }
+
     async fn network_interfaces(
         &self,
         region: &RegionId,

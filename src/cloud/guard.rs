@@ -69,6 +69,10 @@ impl Instances for Guarded {
         self.inner.instances_by_address(addresses).await
     }
 
+    async fn instances_of_vpc(&self) -> Result<Vec<Instance>, Error> {
+        self.inner.instances_of_vpc().await
+    }
+
     async fn network_interfaces(
         &self,
         region: &RegionId,

@@ -11,12 +11,14 @@
 pub mod absence;
 pub mod address;
 pub mod apply;
+mod departure;
 pub mod desired;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod kind;
 mod metrics;
 pub mod observe;
+pub mod opening;
 pub mod plan;
 pub(in crate::controllers) mod report;
 pub mod resolve;
@@ -30,19 +32,23 @@ use std::{
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
-use kube::{Client, ResourceExt};
+use kube::Client;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    absence::{Absences, Missing, Verdict},
+    absence::Absences,
     apply::Writer,
     desired::desired,
-    kind::{Kind, Machine},
+    kind::Kind,
     metrics::Counters,
     observe::{Observer, Seen, name_of},
-    plan::{Plan, SHUTDOWN_TAINT, has_taint, is_joining, is_ready, plan, plan_blind, plan_release, plan_taints},
+    opening::{Opening, Openings},
+    plan::{
+        Interface, Plan, SHUTDOWN_TAINT, awaits_network, has_taint, is_joining, is_ready, plan, plan_blind,
+        plan_release, plan_taints,
+    },
     report::Reports,
 };
 use super::queue::{Priority, Queue};
@@ -68,8 +74,6 @@ const THROTTLED_WAIT: Duration = Duration::from_secs(4);
 /// A node that never was in service may be younger than the cloud's answers: before this age a
 /// missing instance says nothing.
 const SETTLED_AGE: Duration = Duration::from_secs(5 * 60);
-/// The autoscaler's mark on nodes that it is about to take away.
-const SCALE_IN_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
 /// How the node controller works.
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
@@ -113,6 +117,10 @@ pub struct Controller {
     counters: Counters,
     absences: Mutex<Absences>,
     reports: Mutex<Reports>,
+    /// Interfaces that are to be opened, by node name, and the order in which that is done.
+    closed: Mutex<BTreeMap<String, Opening>>,
+    opener: Queue<String>,
+    openings: Arc<Openings>,
     /// Names that something woke, as opposed to those that only come up for another look.
     woken: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -176,14 +184,23 @@ impl Controller {
             writer: Writer::new(client, cloud, clock.clone()),
             recorder,
             clock,
-            entropy,
             latencies: metrics.nodes.clone(),
             counters: metrics.register(Counters::register),
             absences: Mutex::new(Absences::new(options.absence_confirmation)),
             reports: Mutex::new(Reports::default()),
+            closed: Mutex::default(),
+            opener: Queue::new(entropy.fork()),
+            openings: Arc::default(),
             woken: Arc::default(),
+            entropy,
             options,
         }
+    }
+
+    /// Tells the route controller there which nodes' interfaces are open.
+    pub(crate) fn sharing(mut self, openings: Arc<Openings>) -> Self {
+        self.openings = openings;
+        self
     }
 
     /// Works until cancelled; a batch in hand is finished.
@@ -207,6 +224,7 @@ impl Controller {
         let stop = async {
             cancel.cancelled().await;
             self.queue.shut_down();
+            self.opener.shut_down();
         };
         let workers: stream::FuturesUnordered<_> = (0..self.options.workers.max(1)).map(|_| self.work()).collect();
         let sweep = async {
@@ -216,7 +234,7 @@ impl Controller {
                 () = self.sweep() => {}
             }
         };
-        tokio::join!(stop, workers.for_each(|()| async {}), sweep);
+        tokio::join!(stop, workers.for_each(|()| async {}), self.open_interfaces(), sweep);
     }
 
     async fn sweep(&self) {
@@ -254,7 +272,7 @@ impl Controller {
                         self.settle(name, Next::Woken);
                     }
                     Kind::Lingjun => {
-                        let next = self.write(&node, None, plan_release).await;
+                        let next = self.write(&node, plan_release).await;
                         self.settle(name, next);
                     }
                     Kind::Ecs(_) | Kind::Unnamed => batch.push(node),
@@ -263,6 +281,7 @@ impl Controller {
                 None => {
                     self.absences.lock().clear(name);
                     self.reports.lock().clear(name);
+                    self.openings.forget(name);
                     self.settle(name, Next::Woken);
                 }
             }
@@ -271,9 +290,13 @@ impl Controller {
             return;
         }
         let all = self.cache.nodes.list();
-        let known = all.iter().filter(|node| Kind::of(node).machine().is_some()).count();
-        let seen = self.observer.observe(&batch, &all, |node| self.may_be_gone(node)).await;
+        let closed = |node: &Node| self.options.initialise && (is_joining(node) || self.awaits_opening(node));
+        let closed = |node: &Node| closed(node) && !self.openings.is_open(node);
+        let seen = self.observer.observe(&batch, &all, |node| self.may_be_gone(node), closed).await;
         self.note_absences(&batch, &seen);
+        let absent = seen.values().any(|seen| matches!(seen, Seen::Absent { .. }));
+        let counted = all.iter().filter(|node| absent && Kind::of(node).machine().is_some());
+        let known = counted.count();
         stream::iter(&batch)
             .for_each_concurrent(WRITES_AT_ONCE, |node| {
                 let seen = seen.get(&name_of(node));
@@ -306,44 +329,9 @@ impl Controller {
         self.queue.done(&name);
     }
 
-    fn note_absences(&self, batch: &[Arc<Node>], seen: &BTreeMap<String, Seen>) {
-        let mut absences = self.absences.lock();
-        for node in batch {
-            let name = name_of(node);
-            match seen.get(&name) {
-                Some(Seen::Present { .. }) => absences.clear(&name),
-                Some(Seen::Absent { witnessed, .. }) if self.may_be_gone(node) => {
-                    absences.note(missing(node, &name, *witnessed), Instant::now());
-                }
-                _ => {}
-            }
-        }
-        self.counters.missing.set(u64::try_from(absences.count()).unwrap_or(u64::MAX));
-    }
-
-    /// Not for nodes that may be younger than what the cloud shows.
-    fn may_be_gone(&self, node: &Node) -> bool {
-        let created = node.creation_timestamp().map(|time| self.clock.since(time.0));
-        !is_joining(node) || created.is_some_and(|age| age >= SETTLED_AGE)
-    }
-
     async fn reconcile_one(&self, node: &Arc<Node>, seen: Option<&Seen>, known: usize) -> Next {
         match seen {
-            Some(Seen::Present { instance, interface }) => {
-                let (dual_stack, routes) = (self.options.dual_stack, self.options.configure_routes);
-                let plan = |node: &Node| {
-                    let mut desired = desired(node, instance, dual_stack);
-                    if !self.options.lifecycle {
-                        desired.stopped = has_taint(node, SHUTDOWN_TAINT);
-                    }
-                    if self.options.initialise {
-                        plan(node, &desired, interface, routes)
-                    } else {
-                        plan_taints(node, &desired)
-                    }
-                };
-                self.write(node, Some(instance), plan).await
-            }
+            Some(Seen::Present { instance, interface }) => self.present(node, instance, interface).await,
             Some(Seen::Absent { machine, witnessed }) => self.absent(node, machine, *witnessed, known).await,
             Some(Seen::Unmatched(tried)) => {
                 self.report(node, "SyncNodeFailed", tried);
@@ -354,90 +342,74 @@ impl Controller {
         }
     }
 
+    async fn present(&self, node: &Arc<Node>, instance: &Instance, interface: &Interface) -> Next {
+        let plan = |node: &Node| self.plan(node, instance, interface);
+        if !self.options.initialise {
+            return self.write(node, plan).await;
+        }
+        let (next, initialized) = self.try_write(node, plan).await;
+        match interface {
+            Interface::Open => self.openings.opened(node),
+            Interface::Closed(id) => self.enqueue_opening(node, instance, id, is_joining(node) && !initialized),
+            // It is in service as far as it can be, but nobody opens an interface that was not seen.
+            Interface::Unknown(_) => return Next::Retry,
+        }
+        next
+    }
+
+    fn plan(&self, node: &Node, instance: &Instance, interface: &Interface) -> Plan {
+        let mut desired = desired(node, instance, self.options.dual_stack);
+        if !self.options.lifecycle || kind::lives_by_others(node) {
+            desired.stopped = has_taint(node, SHUTDOWN_TAINT);
+        }
+        if self.options.initialise {
+            plan(node, &desired, interface, self.options.configure_routes)
+        } else {
+            plan_taints(node, &desired)
+        }
+    }
+
+    /// Whether the node's pods wait for its interface, beside their route.
+    fn awaits_opening(&self, node: &Node) -> bool {
+        self.options.configure_routes && awaits_network(node) && !self.openings.is_open(node)
+    }
+
     /// The cloud did not answer: that is no reason to do anything but to ask again.
     async fn unanswered(&self, node: &Node, error: &cloud::Error) -> Next {
         if !error.is_retryable() && is_joining(node) {
             self.report(node, "SyncNodeFailed", &error.stable_text());
         }
-        let next = self.write(node, None, plan_blind).await;
+        let next = self.write(node, plan_blind).await;
+        let waits = is_joining(node) || self.options.initialise && self.awaits_opening(node);
         match error.class {
-            _ if is_ready(node) && !is_joining(node) => next,
+            _ if is_ready(node) && !waits => next,
             Class::Throttled => Next::Again(error.retry_after.unwrap_or(THROTTLED_WAIT)),
             _ => Next::Retry,
         }
     }
 
-    async fn absent(&self, node: &Arc<Node>, machine: &Machine, witnessed: bool, known: usize) -> Next {
-        let name = name_of(node);
-        if !self.options.lifecycle && !is_joining(node) {
-            return Next::Woken;
-        }
-        if !self.may_be_gone(node) {
-            let id = &machine.instance;
-            let message = format!("The cloud does not show instance {id} in region {} (yet)", machine.region);
-            self.report(node, "SyncNodeFailed", &message);
-            return Next::Retry;
-        }
-        if is_ready(node) {
-            tracing::warn!(node = name, instance = %machine, "the cloud does not show the instance of a node that is Ready");
-            return self.write(node, None, plan_blind).await;
-        }
-        let verdict = self.absences.lock().judge(missing(node, &name, witnessed), known, Instant::now());
-        match verdict {
-            Verdict::LookAgain(wait) => Next::After(wait),
-            Verdict::Unproven => {
-                tracing::debug!(node = name, instance = %machine, "not deleted: the answer shows no other instance either");
-                Next::After(UNREADY_PERIOD)
-            }
-            Verdict::TooMany { missing, known } => {
-                self.counters.withheld.inc();
-                let message = format!(
-                    "Not deleted although the cloud does not show instance {machine}: {missing} of {known} instances are \
-                     missing at once, which rather means that the credentials or the region are wrong; delete the Node \
-                     by hand if it is really gone"
-                );
-                self.report(node, "DeleteNodeFailed", &message);
-                Next::After(UNREADY_PERIOD)
-            }
-            Verdict::Gone => self.delete(node, machine).await,
-        }
+    async fn write(&self, node: &Node, plan: impl Fn(&Node) -> Plan) -> Next {
+        self.try_write(node, plan).await.0
     }
 
-    async fn delete(&self, node: &Arc<Node>, machine: &Machine) -> Next {
-        let name = name_of(node);
-        let current = self.cache.nodes.get(None, &name);
-        if !current.is_some_and(|current| current.uid() == node.uid() && !is_ready(&current)) {
-            return Next::After(UNREADY_PERIOD);
-        }
-        match self.writer.delete(node).await {
-            Ok(()) => {
-                tracing::info!(node = name, instance = %machine, "deleted a node whose instance is gone");
-                self.recorder.normal(&reference_of(node.as_ref()), "DeletedNode", name.clone());
-                self.counters.deleted.inc();
-                self.absences.lock().clear(&name);
-                self.reports.lock().clear(&name);
-                Next::Woken
-            }
-            Err(error) => {
-                self.report(node, "DeleteNodeFailed", &format!("Error deleting node: {error}"));
-                Next::Retry
-            }
-        }
-    }
-
-    async fn write(&self, node: &Node, instance: Option<&Instance>, plan: impl Fn(&Node) -> Plan) -> Next {
+    /// Tells also whether the node was taken into service.
+    async fn try_write(&self, node: &Node, plan: impl Fn(&Node) -> Plan) -> (Next, bool) {
         let name = name_of(node);
         let problem = plan(node).problem;
-        let applied = match self.writer.apply(node, instance.map(|instance| &instance.region), plan).await {
+        let applied = match self.writer.apply(node, plan).await {
             Ok(applied) => applied,
+<<<<<<< HEAD
             Err(apply::Error::Kubernetes(error)) if error.is_not_found() => return Next::Woken,
             Err(error) if error.is_about_leadership() => {
                 tracing::info!(node = name, "stopped: this replica does not lead any more");
                 return Next::Woken;
             }
+=======
+            Err(error) if error.is_not_found() => return (Next::Woken, false),
+>>>>>>> 94a6bcf (Open interfaces beside the batches, find nodes by host name, and pace calls by product)
             Err(error) => {
                 self.report(node, "SyncNodeFailed", &error.to_string());
-                return Next::Retry;
+                return (Next::Retry, false);
             }
         };
         if applied.initialized {
@@ -452,12 +424,12 @@ impl Controller {
             Some(problem) => {
                 self.report(node, "SyncNodeFailed", &problem);
                 if is_joining(node) {
-                    return Next::Retry;
+                    return (Next::Retry, applied.initialized);
                 }
             }
             None => self.reports.lock().clear(&name),
         }
-        if is_ready(node) { Next::Woken } else { Next::After(UNREADY_PERIOD) }
+        (if is_ready(node) { Next::Woken } else { Next::After(UNREADY_PERIOD) }, applied.initialized)
     }
 
     /// Tells the user once, not at every pass.
@@ -467,15 +439,6 @@ impl Controller {
             tracing::warn!(node = name, reason, "{message}");
             self.recorder.warning(&reference_of(node), reason, message);
         }
-    }
-}
-
-fn missing<'a>(node: &'a Node, name: &'a str, witnessed: bool) -> Missing<'a> {
-    Missing {
-        name,
-        uid: node.metadata.uid.as_deref().unwrap_or_default(),
-        witnessed,
-        expected: has_taint(node, SCALE_IN_TAINT),
     }
 }
 

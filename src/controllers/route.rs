@@ -27,6 +27,7 @@ use self::{desired::Scope, memory::Memory, pass::Pass};
 use crate::{
     clock::Clock,
     cloud::{CloudProvider, RouteTableId},
+    controllers::node::opening::Openings,
     entropy::Entropy,
     kubernetes::{
         cache::{Cache, Change},
@@ -102,9 +103,16 @@ impl Controller {
                 recorder,
                 clock,
                 latencies: metrics.routes.clone(),
+                openings: None,
             },
             cache,
         }
+    }
+
+    /// Says that a node's network is there only when its interface is open, too.
+    pub(crate) fn after(mut self, openings: Arc<Openings>) -> Self {
+        self.pass.openings = Some(openings);
+        self
     }
 
     /// Works until cancelled; a pass in hand is finished.
@@ -121,12 +129,14 @@ impl Controller {
                 notify.notify_one();
             }
         });
+        let openings = self.pass.openings.clone();
         loop {
             let due = self.pass.run(&mut self.memory).await;
             let wait = async {
                 tokio::select! {
                     biased;
                     () = changed.notified() => tokio::time::sleep(self.aggregation_wait).await,
+                    () = opened(openings.as_deref()) => tokio::time::sleep(self.aggregation_wait).await,
                     () = at(due) => {}
                 }
             };
@@ -136,6 +146,14 @@ impl Controller {
                 () = wait => {}
             }
         }
+    }
+}
+
+/// Waits until an interface was opened, forever if nobody tells.
+async fn opened(openings: Option<&Openings>) {
+    match openings {
+        Some(openings) => openings.changed().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ipnet::IpNet;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +14,10 @@ use crate::{
         guard::Guarded,
     },
     config,
-    controllers::{node, route, service},
+    controllers::{
+        node::{self, opening::Openings},
+        route, service,
+    },
     kubernetes::client,
 };
 
@@ -39,6 +43,7 @@ impl Daemon {
         let kube = client::fenced(&self.client, Arc::new(move || !dry_run && leading()));
         let enabled = |controller| self.config.controllers.contains(&controller);
         let facts = &connected.facts;
+        let openings = Arc::new(Openings::default());
         for controller in &self.config.controllers {
             let (cache, kube, cloud, cancel) = (self.cache.clone(), kube.clone(), cloud.clone(), cancel.clone());
             let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
@@ -62,7 +67,8 @@ impl Daemon {
                     };
                     let recorder = self.recorder("node-controller");
                     let controller =
-                        node::Controller::new(options, cache, kube, cloud, recorder, clock, entropy, &self.metrics);
+                        node::Controller::new(options, cache, kube, cloud, recorder, clock, entropy, &self.metrics)
+                            .sharing(openings.clone());
                     tasks.spawn(async move {
                         controller.run(cancel).await;
                         "the node controller".to_owned()
@@ -78,12 +84,16 @@ impl Daemon {
                         period: c.period,
                         ..route::Options::new(route::desired::Scope {
                             cluster_cidrs: c.cluster_cidrs.clone(),
-                            ipv6: false,
+                            // Whoever names an IPv6 range wants routes in it.
+                            ipv6: c.cluster_cidrs.iter().any(|cidr| matches!(cidr, IpNet::V6(_))),
                         })
                     };
                     let recorder = self.recorder("route-controller");
-                    let controller =
+                    let mut controller =
                         route::Controller::new(options, cache, kube, cloud, recorder, clock, entropy, &self.metrics);
+                    if enabled(config::Controller::Node) {
+                        controller = controller.after(openings.clone());
+                    }
                     tasks.spawn(async move {
                         controller.run(cancel).await;
                         "the route controller".to_owned()

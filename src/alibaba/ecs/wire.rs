@@ -76,6 +76,8 @@ struct AttachedInterface {
     network_interface_id: String,
     #[serde(default, rename = "Type", deserialize_with = "decode::text")]
     kind: String,
+    #[serde(default, deserialize_with = "decode::text")]
+    primary_ip_address: String,
     #[serde(default)]
     ipv6_sets: List<Ipv6>,
 }
@@ -154,6 +156,10 @@ impl Instance {
         let primary = self.network_interfaces.0.iter().find(|interface| interface.kind.eq_ignore_ascii_case("primary"));
         let public = self.public_ip_address.0.iter().chain([&self.eip_address.ip_address]);
         let private = self.inner_ip_address.0.iter().chain(&self.vpc_attributes.private_ip_address.0);
+        let mut private = decode::addresses(private);
+        // Addresses come in any order; clients take the first one, so it has to be the primary one.
+        let main = primary.and_then(|interface| interface.primary_ip_address.parse().ok());
+        private.sort_by_key(|address| Some(*address) != main);
         cloud::Instance {
             id: self.instance_id.into(),
             region: self.region_id.map_or_else(|| region.clone(), RegionId::new),
@@ -165,7 +171,7 @@ impl Instance {
             charge_type: self.instance_charge_type,
             spot_strategy: self.spot_strategy,
             public_addresses: decode::addresses(public),
-            private_addresses: decode::addresses(private),
+            private_addresses: private,
             ipv6_addresses: primary
                 .map(|interface| decode::addresses(interface.ipv6_sets.0.iter().map(|ip| &ip.ipv6_address)))
                 .unwrap_or_default(),

@@ -12,10 +12,7 @@ use tracing::debug;
 
 use super::{
     Endpoints, Kind, Metrics, Params, Policy, Reached, Request, Transport, TransportError, classify,
-    credentials::Source,
-    retry::Retries,
-    signature,
-    throttle::{Limits, Throttle},
+    credentials::Source, limits::Limits, retry::Retries, signature, throttle::Throttle,
 };
 use crate::{
     clock::Clock,

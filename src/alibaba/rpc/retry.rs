@@ -65,7 +65,11 @@ impl Retries {
         if self.attempts >= self.policy.attempts || !may_repeat(request, error) {
             return None;
         }
-        let wait = self.backoff(entropy).max(error.retry_after.unwrap_or_default());
+        let wait = match error.class {
+            // The pace of the action already holds it back, and everybody else who calls it.
+            Class::Throttled => entropy.jitter(self.policy.shortest).max(error.retry_after.unwrap_or_default()),
+            _ => self.backoff(entropy).max(error.retry_after.unwrap_or_default()),
+        };
         (self.start.elapsed() + wait <= self.policy.elapsed).then_some(wait)
     }
 

@@ -1,6 +1,6 @@
 //! Keeps each action below the rate the cloud allows it.
 //!
-//! The published limits are per action and minute. Each action has its own pace: a burst of a
+//! Limits are per action and minute: see [`Limits`]. Each action has its own pace: a burst of a
 //! third of the minute's calls, then evenly the other two thirds, so that no minute sees more
 //! than the limit. When the cloud throttles all the same (others share the account), the action
 //! pauses and its pace halves, to recover slowly.
@@ -10,14 +10,7 @@ use std::{collections::BTreeMap, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Kind, Product};
-
-/// Calls a minute that each action may make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    pub reads_per_minute: u32,
-    pub writes_per_minute: u32,
-}
+use super::{Kind, Product, limits::Limits};
 
 /// The pace of all actions.
 #[derive(Debug)]
@@ -34,6 +27,8 @@ struct Pace {
     /// The same now; longer after the cloud throttled.
     interval: Duration,
     burst: u32,
+    /// A call got through since the cloud last throttled.
+    flowing: bool,
     /// When the bucket will be full again: each call moves it by `interval`.
     full_at: Instant,
     paused_until: Option<Instant>,
@@ -44,15 +39,6 @@ const SLOWEST: u32 = 16;
 
 /// A call that would have to wait longer than this is refused at once.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-
-// === impl Limits ===
-
-impl Default for Limits {
-    /// What the vendor publishes for most actions.
-    fn default() -> Self {
-        Self { reads_per_minute: 3000, writes_per_minute: 90 }
-    }
-}
 
 // === impl Throttle ===
 
@@ -67,13 +53,13 @@ impl Throttle {
     /// With the wait that would be needed, when that is too long.
     pub async fn acquire(&self, product: Product, action: &str, kind: Kind) -> Result<Duration, Duration> {
         let start = Instant::now();
-        let mut turn = self.reserve(product, action, kind)?;
         loop {
+            let turn = self.reserve(product, action, kind)?;
             sleep_until(turn).await;
-            // The action may have been paused meanwhile.
-            match self.with(product, action, kind, |pace| pace.paused_until.filter(|until| *until > Instant::now())) {
-                Some(until) => turn = until,
-                None => return Ok(start.elapsed()),
+            // If the action was paused meanwhile, all who wait line up anew behind the pause.
+            let paused = |pace: &mut Pace| pace.paused_until.is_some_and(|until| until > Instant::now());
+            if !self.with(product, action, kind, paused) {
+                return Ok(start.elapsed());
             }
         }
     }
@@ -83,15 +69,26 @@ impl Throttle {
         self.with(product, action, kind, |pace| {
             let until = Instant::now() + wait;
             pace.paused_until = Some(pace.paused_until.map_or(until, |already| already.max(until)));
-            pace.interval = (pace.interval * 2).min(pace.base * SLOWEST);
+            // Calls that were under way together, and probes after a pause, say nothing new of the pace.
+            if std::mem::take(&mut pace.flowing) {
+                pace.interval = (pace.interval * 2).min(pace.base * SLOWEST);
+            }
             // No burst after the pause.
-            pace.full_at = pace.full_at.max(until + pace.interval * pace.burst.saturating_sub(1));
+            pace.full_at = until + pace.interval * pace.burst.saturating_sub(1);
         });
     }
 
     /// A call went through.
     pub fn succeeded(&self, product: Product, action: &str, kind: Kind) {
-        self.with(product, action, kind, |pace| pace.interval = pace.base.max(pace.interval.mul_f64(0.95)));
+        self.with(product, action, kind, |pace| {
+            pace.flowing = true;
+            let interval = pace.base.max(pace.interval.mul_f64(0.95));
+            // What is used up of the bucket is so many calls, not so much time.
+            let now = Instant::now();
+            let used = pace.full_at.saturating_duration_since(now);
+            pace.full_at = now + used.mul_f64(interval.div_duration_f64(pace.interval));
+            pace.interval = interval;
+        });
     }
 
     fn reserve(&self, product: Product, action: &str, kind: Kind) -> Result<Instant, Duration> {
@@ -111,12 +108,9 @@ impl Throttle {
 
     fn with<T>(&self, product: Product, action: &str, kind: Kind, f: impl FnOnce(&mut Pace) -> T) -> T {
         let mut paces = self.paces.lock();
-        let pace = paces.entry((product, action.to_owned())).or_insert_with(|| {
-            Pace::new(match kind {
-                Kind::Read => self.limits.reads_per_minute,
-                Kind::Write => self.limits.writes_per_minute,
-            })
-        });
+        let pace = paces
+            .entry((product, action.to_owned()))
+            .or_insert_with(|| Pace::new(self.limits.of(product, action, kind)));
         f(pace)
     }
 }
@@ -127,7 +121,7 @@ impl Pace {
     fn new(per_minute: u32) -> Self {
         let burst = (per_minute / 3).max(1);
         let base = Duration::from_secs(60) / (per_minute - per_minute / 3).max(1);
-        Self { base, interval: base, burst, full_at: Instant::now(), paused_until: None }
+        Self { base, interval: base, burst, flowing: true, full_at: Instant::now(), paused_until: None }
     }
 }
 
@@ -141,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_minute_sees_more_than_the_limit() {
-        let throttle = Throttle::new(Limits { reads_per_minute: 3000, writes_per_minute: 90 });
+        let throttle = Throttle::new(Limits::default());
         let start = Instant::now();
         let mut at = Vec::new();
         for _ in 0..300 {
@@ -158,7 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn actions_do_not_hold_one_another_back() {
-        let throttle = Throttle::new(Limits { reads_per_minute: 3, writes_per_minute: 3 });
+        let throttle = Throttle::new(Limits::Each(3));
         assert_eq!(acquire(&throttle).await, Duration::ZERO);
         let other = throttle.acquire(Product::Slb, "DeleteLoadBalancer", Kind::Write).await.unwrap();
         assert_eq!(other, Duration::ZERO);
@@ -177,6 +171,39 @@ mod tests {
         }
         acquire(&throttle).await;
         assert_eq!(acquire(&throttle).await, Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_storm_slows_an_action_down_once() {
+        let throttle = Throttle::new(Limits::default());
+        let pause = || throttle.throttled(Product::Slb, "CreateLoadBalancer", Kind::Write, Duration::from_secs(5));
+        acquire(&throttle).await;
+        (0..8).for_each(|_| pause());
+        for _ in 0..8 {
+            assert_eq!(acquire(&throttle).await, Duration::from_secs(5));
+            pause();
+        }
+        assert_eq!(acquire(&throttle).await, Duration::from_secs(5));
+        throttle.succeeded(Product::Slb, "CreateLoadBalancer", Kind::Write);
+        assert_eq!(acquire(&throttle).await.as_millis(), 1900, "slower once, and a little less so already");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_wait_out_a_pause_do_not_leave_together() {
+        let throttle = Throttle::new(Limits::Each(60));
+        let start = Instant::now();
+        let calls = (0..30).map(|_| async {
+            acquire(&throttle).await;
+            start.elapsed().as_secs()
+        });
+        let all = futures::future::join_all(calls);
+        let storm = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            throttle.throttled(Product::Slb, "CreateLoadBalancer", Kind::Write, Duration::from_secs(60));
+        };
+        let (at, ()) = tokio::join!(all, storm);
+        let late: Vec<_> = at.into_iter().filter(|at| *at >= 60).collect();
+        assert_eq!(late, [60, 63, 66, 69, 72, 75, 78, 81, 84, 87]);
     }
 
     #[tokio::test(start_paused = true)]

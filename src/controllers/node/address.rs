@@ -71,6 +71,13 @@ pub fn searchable(node: &Node) -> BTreeSet<IpAddr> {
     internal.chain(provided).collect()
 }
 
+/// The names by which the node's machine calls itself, in lower case: the node's own and its `Hostname` addresses.
+pub fn host_names(node: &Node) -> BTreeSet<String> {
+    let own = node.metadata.name.iter();
+    let told = current(node).iter().filter(|address| address.type_ == HOSTNAME).map(|address| &address.address);
+    own.chain(told).map(|name| name.to_ascii_lowercase()).collect()
+}
+
 fn of_instance(instance: &Instance, dual_stack: bool) -> Vec<NodeAddress> {
     let external = instance.public_addresses.iter().map(|ip| (EXTERNAL_IP, ip));
     let internal = instance.private_addresses.iter().map(|ip| (INTERNAL_IP, ip));

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use thiserror::Error;
 
 use super::plan::{NETWORK_UNAVAILABLE, NO_ROUTE_CREATED, NodeChange, Plan, StatusChange, Step};
 use crate::{
@@ -20,15 +19,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// ECS refuses to change an interface while it is being attached.
 const BUSY_RETRIES: usize = 3;
 const BUSY_WAIT: Duration = Duration::from_millis(500);
-
-/// Why a plan was not carried out to its end.
-#[derive(Debug, Error)]
-pub enum Error {
-    #[error("{0}")]
-    Kubernetes(#[from] patch::Error),
-    #[error("Failed to disable source dest check for node: {}", .0.stable_text())]
-    SourceDestinationCheck(cloud::Error),
-}
 
 /// What became of a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,36 +57,26 @@ impl Writer {
     /// Carries out `plan(node)` step by step, planning anew after each, so that no step rests on
     /// what the Node said before. Where it turns out to have changed, it is read again: a plan
     /// never overwrites what it did not know of.
-    pub async fn apply(
-        &self,
-        node: &Node,
-        region: Option<&RegionId>,
-        plan: impl Fn(&Node) -> Plan,
-    ) -> Result<Applied, Error> {
+    pub async fn apply(&self, node: &Node, plan: impl Fn(&Node) -> Plan) -> Result<Applied, patch::Error> {
         let mut node = node.clone();
         let mut done = Applied::default();
-        let (mut told, mut opened, mut conflicts) = (false, false, 0);
+        let (mut told, mut conflicts) = (false, 0);
         loop {
-            let next = plan(&node).steps.into_iter().find(|step| match step {
-                Step::Status(_) => !told,
-                Step::DisableSourceDestinationCheck(_) => !opened,
-                Step::Node(_) => true,
-            });
+            let next = plan(&node).steps.into_iter().find(|step| !told || matches!(step, Step::Node(_)));
             let Some(step) = next else { return Ok(done) };
-            match self.step(&node, region, &step).await {
+            match self.step(&node, &step).await {
                 Ok(written) => {
                     done.wrote = true;
-                    node = written.unwrap_or(node);
+                    node = written;
                     match step {
                         Step::Status(_) => told = true,
-                        Step::DisableSourceDestinationCheck(_) => opened = true,
                         Step::Node(change) => {
                             done.initialized = change.initializes;
                             return Ok(done);
                         }
                     }
                 }
-                Err(Error::Kubernetes(patch::Error::Conflict { .. })) if conflicts < CONFLICTS => {
+                Err(patch::Error::Conflict { .. }) if conflicts < CONFLICTS => {
                     conflicts += 1;
                     node = self.reread(&node).await?;
                     told = false;
@@ -114,26 +94,30 @@ impl Writer {
         }
     }
 
-    /// The Node as written, unless the step was not about the Node.
-    async fn step(&self, node: &Node, region: Option<&RegionId>, step: &Step) -> Result<Option<Node>, Error> {
+    /// Lets an interface forward the traffic of pods.
+    pub async fn open(&self, region: &RegionId, interface: &NetworkInterfaceId) -> Result<(), cloud::Error> {
+        for _ in 0..BUSY_RETRIES {
+            match self.cloud.disable_source_destination_check(region, interface).await {
+                Err(error) if error.class == Class::Busy => tokio::time::sleep(BUSY_WAIT).await,
+                outcome => return outcome,
+            }
+        }
+        self.cloud.disable_source_destination_check(region, interface).await
+    }
+
+    /// The Node as written.
+    async fn step(&self, node: &Node, step: &Step) -> Result<Node, patch::Error> {
         let name = node.name_any();
-        let written = match step {
+        match step {
             Step::Status(change) => {
                 let body = json!({ "status": self.status(node, change) });
-                patch::strategic_status(&self.nodes, &name, body).await?
-            }
-            Step::DisableSourceDestinationCheck(interface) => {
-                if let Some(region) = region {
-                    self.open(region, interface).await.map_err(Error::SourceDestinationCheck)?;
-                }
-                return Ok(None);
+                patch::strategic_status(&self.nodes, &name, body).await
             }
             Step::Node(change) => match node.resource_version().filter(|_| change.taints.is_some()) {
-                Some(version) => patch::merge_at(&self.nodes, &name, &version, body(node, change)).await?,
-                None => patch::merge(&self.nodes, &name, body(node, change)).await?,
+                Some(version) => patch::merge_at(&self.nodes, &name, &version, body(node, change)).await,
+                None => patch::merge(&self.nodes, &name, body(node, change)).await,
             },
-        };
-        Ok(Some(written))
+        }
     }
 
     async fn reread(&self, node: &Node) -> Result<Node, patch::Error> {
@@ -148,16 +132,6 @@ impl Writer {
         })?;
         let fresh = fresh.map_err(|error| patch::Error::new("read", &object, &error))?;
         if fresh.uid() == node.uid() { Ok(fresh) } else { Err(patch::Error::NotFound { action: "patch", object }) }
-    }
-
-    async fn open(&self, region: &RegionId, interface: &NetworkInterfaceId) -> Result<(), cloud::Error> {
-        for _ in 0..BUSY_RETRIES {
-            match self.cloud.disable_source_destination_check(region, interface).await {
-                Err(error) if error.class == Class::Busy => tokio::time::sleep(BUSY_WAIT).await,
-                outcome => return outcome,
-            }
-        }
-        self.cloud.disable_source_destination_check(region, interface).await
     }
 
     /// The list of addresses is replaced as a whole and in order, because merging it by type would

@@ -17,6 +17,9 @@ use crate::{
 pub const EXCLUDE_LABEL: &str = "service.alibabacloud.com/exclude-node";
 /// The older spelling of [`EXCLUDE_LABEL`].
 pub const LEGACY_EXCLUDE_LABEL: &str = "service.beta.kubernetes.io/exclude-node";
+/// Nodes with this label are initialised and kept true, but neither marked as switched off nor deleted,
+/// whatever its value: somebody else looks after their coming and going.
+pub const LIFECYCLE_LABEL: &str = "node.kubernetes.io/exclude-from-lifecycle-management";
 const LINGJUN_LABEL: &str = "alibabacloud.com/lingjun-worker";
 const TIANWEN_LABEL: &str = "alibabacloud.com/lingjun-tianwen-environment";
 
@@ -91,6 +94,11 @@ impl Kind {
             _ => None,
         }
     }
+}
+
+/// Whether somebody else decides on marking and deleting the node: see [`LIFECYCLE_LABEL`].
+pub fn lives_by_others(node: &Node) -> bool {
+    node.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(LIFECYCLE_LABEL))
 }
 
 /// Whether this looks like the id of an ECS instance. Container instances (`eci-…`) and others

@@ -12,13 +12,15 @@ use k8s_openapi::api::core::v1::Node;
 use super::{
     address,
     kind::{Kind, Machine},
-    plan::{Interface, is_joining, is_ready},
+    plan::{Interface, is_ready},
     resolve,
 };
 use crate::cloud::{Class, CloudProvider, Error, Instance, InstanceId, NetworkInterfaceId, RegionId};
 
 /// How many other instances of the cluster are asked for along with one that may be gone.
 const WITNESSES: usize = 3;
+/// Ids in one `DescribeInstances`.
+const CALL: usize = 100;
 
 /// What the cloud shows of the machine behind one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub struct Observer {
     pub cloud: Arc<dyn CloudProvider>,
     /// The region of nodes whose name is a bare instance id.
     pub region: RegionId,
-    /// Look at the interfaces of joining nodes.
+    /// Look at the interfaces of nodes that may still be closed.
     pub interfaces: bool,
 }
 
@@ -59,12 +61,14 @@ pub struct Observer {
 impl Observer {
     /// Looks at the machines behind `nodes`, which are ECS or unnamed ones. `all` are the Nodes of
     /// the cluster, to find witnesses and instances that are taken; `may_be_gone` tells for which
-    /// nodes an answer without the instance would matter, so that witnesses are worth asking for.
+    /// nodes an answer without the instance would matter, so that witnesses are worth asking for, and
+    /// `may_be_closed` for which the state of the interface matters.
     pub async fn observe(
         &self,
         nodes: &[Arc<Node>],
         all: &[Arc<Node>],
         may_be_gone: impl Fn(&Node) -> bool,
+        may_be_closed: impl Fn(&Node) -> bool,
     ) -> BTreeMap<String, Seen> {
         let mut machines = BTreeMap::new();
         let mut searched = Vec::new();
@@ -96,7 +100,10 @@ impl Observer {
                     let instance = instance.clone();
                     seen.insert(name, Seen::Present { instance, interface: Interface::Open });
                 }
-                Some(Answer::Absent { .. }) if Kind::of(node) == Kind::Unnamed => searched.push(node),
+                // A name that spells a region and an id leaves nothing to look for.
+                Some(Answer::Absent { .. }) if Kind::of(node) == Kind::Unnamed && resolve::spelled(&name).is_none() => {
+                    searched.push(node);
+                }
                 Some(Answer::Absent { witnessed }) => {
                     seen.insert(name, Seen::Absent { machine: machine.clone(), witnessed: *witnessed });
                 }
@@ -106,7 +113,8 @@ impl Observer {
         }
         self.search(&searched, all, &mut seen).await;
         if self.interfaces {
-            self.look_at_interfaces(nodes, &mut seen).await;
+            let looked_at = nodes.iter().filter(|node| may_be_closed(node)).map(|node| name_of(node)).collect();
+            self.look_at_interfaces(&looked_at, &mut seen).await;
         }
         seen
     }
@@ -166,45 +174,29 @@ impl Observer {
         answers
     }
 
-    /// Looks for the instances of nodes without provider id by their addresses.
+    /// Looks for the instances of nodes without provider id by their addresses; where they have none,
+    /// by their host names among all instances of the VPC.
     async fn search(&self, nodes: &[&Arc<Node>], all: &[Arc<Node>], seen: &mut BTreeMap<String, Seen>) {
-        if nodes.is_empty() {
-            return;
-        }
-        let addresses: BTreeSet<_> = nodes.iter().flat_map(|node| address::searchable(node)).collect();
-        let addresses: Vec<_> = addresses.into_iter().collect();
-        let candidates =
-            if addresses.is_empty() { Ok(Vec::new()) } else { self.cloud.instances_by_address(&addresses).await };
-        let candidates = match candidates {
-            Ok(candidates) => candidates,
-            Err(error) => {
-                tracing::warn!(%error, nodes = nodes.len(), "cannot look for instances by address");
-                seen.extend(nodes.iter().map(|node| (name_of(node), Seen::Failed(error.clone()))));
-                return;
-            }
-        };
+        let (addressed, bare): (Vec<&Arc<Node>>, Vec<&Arc<Node>>) =
+            nodes.iter().copied().partition(|node| !address::searchable(node).is_empty());
         let mut taken: BTreeMap<_, _> =
             all.iter().filter_map(|node| Some((Kind::of(node).machine()?.instance.clone(), name_of(node)))).collect();
-        for node in nodes {
-            let name = name_of(node);
-            let found = match resolve::by_address(node, &candidates, &taken) {
-                Ok(instance) => {
-                    taken.insert(instance.id.clone(), name.clone());
-                    Seen::Present { instance: Box::new(instance), interface: Interface::Open }
-                }
-                Err(tried) => Seen::Unmatched(tried),
-            };
-            seen.insert(name, found);
+        if !addressed.is_empty() {
+            let addresses: BTreeSet<_> = addressed.iter().flat_map(|node| address::searchable(node)).collect();
+            let addresses: Vec<_> = addresses.into_iter().collect();
+            let found = self.cloud.instances_by_address(&addresses).await;
+            fit(&addressed, found, resolve::by_address, &mut taken, seen);
+        }
+        if !bare.is_empty() {
+            fit(&bare, self.cloud.instances_of_vpc().await, resolve::by_host_name, &mut taken, seen);
         }
     }
 
-    async fn look_at_interfaces(&self, nodes: &[Arc<Node>], seen: &mut BTreeMap<String, Seen>) {
-        let joining: BTreeSet<String> =
-            nodes.iter().filter(|node| is_joining(node)).map(|node| name_of(node)).collect();
+    async fn look_at_interfaces(&self, names: &BTreeSet<String>, seen: &mut BTreeMap<String, Seen>) {
         let mut wanted: BTreeMap<RegionId, BTreeMap<NetworkInterfaceId, String>> = BTreeMap::new();
         for (name, seen) in seen.iter() {
             let Seen::Present { instance, .. } = seen else { continue };
-            let Some(id) = instance.primary_interface.clone().filter(|_| joining.contains(name)) else { continue };
+            let Some(id) = instance.primary_interface.clone().filter(|_| names.contains(name)) else { continue };
             wanted.entry(instance.region.clone()).or_default().insert(id, name.clone());
         }
         for (region, interfaces) in wanted {
@@ -233,7 +225,37 @@ impl Observer {
     }
 }
 
-/// Instances of the cluster in `region` beside `ids`, those of Ready nodes first.
+type Fit = fn(&Node, &[Instance], &BTreeMap<InstanceId, String>) -> Result<Instance, String>;
+
+/// Enters what `by` makes of the candidates that were found for `nodes`.
+fn fit(
+    nodes: &[&Arc<Node>],
+    found: Result<Vec<Instance>, Error>,
+    by: Fit,
+    taken: &mut BTreeMap<InstanceId, String>,
+    seen: &mut BTreeMap<String, Seen>,
+) {
+    if let Err(error) = &found {
+        tracing::warn!(%error, nodes = nodes.len(), "cannot look for the instances of nodes without provider id");
+    }
+    for node in nodes {
+        let name = name_of(node);
+        let one = match &found {
+            Ok(candidates) => match by(node, candidates, taken) {
+                Ok(instance) => {
+                    taken.insert(instance.id.clone(), name.clone());
+                    Seen::Present { instance: Box::new(instance), interface: Interface::Open }
+                }
+                Err(tried) => Seen::Unmatched(tried),
+            },
+            Err(error) => Seen::Failed(error.clone()),
+        };
+        seen.insert(name, one);
+    }
+}
+
+/// Instances of the cluster in `region` beside `ids`, those of Ready nodes first, and no
+/// more than fit into the call that is made anyway.
 fn witnesses(region: &RegionId, ids: &BTreeSet<InstanceId>, all: &[Arc<Node>]) -> Vec<InstanceId> {
     let mut others: Vec<_> = all
         .iter()
@@ -241,7 +263,9 @@ fn witnesses(region: &RegionId, ids: &BTreeSet<InstanceId>, all: &[Arc<Node>]) -
         .filter(|(_, machine)| machine.region == *region && !ids.contains(&machine.instance))
         .collect();
     others.sort();
-    others.into_iter().take(WITNESSES).map(|(_, machine)| machine.instance).collect()
+    // A full call has witnesses enough in itself, or many are gone at once.
+    let room = ids.len().next_multiple_of(CALL) - ids.len();
+    others.into_iter().take(WITNESSES.min(room)).map(|(_, machine)| machine.instance).collect()
 }
 
 /// The Node's name.

@@ -1,8 +1,9 @@
 //! The writes that bring a Node to what it should say.
 //!
-//! Pure. The order is by construction: addresses and the condition that keeps pods away go first,
-//! then the interface is opened for pod traffic, and the taint falls last, in the same write that
-//! sets provider id and labels. Whoever sees the node without taint sees it complete.
+//! Pure. The order is by construction: addresses and the condition that keeps pods away go first, and the
+//! taint falls last, in the same write that sets provider id and labels. Whoever sees the node without
+//! taint sees it complete. The taint also waits until the interface lets pod traffic through, unless
+//! the condition keeps pods away as well as the taint would: see [`awaits_network`].
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,6 @@ pub const NO_ROUTE_CREATED: &str = "NoRouteCreated";
 pub enum Step {
     /// Of the status.
     Status(StatusChange),
-    /// At the cloud: ECS `ModifyNetworkInterfaceAttribute`.
-    DisableSourceDestinationCheck(NetworkInterfaceId),
     /// Of labels and spec.
     Node(NodeChange),
 }
@@ -85,12 +84,14 @@ pub fn plan(node: &Node, desired: &Desired, interface: &Interface, routes: bool)
     if status != StatusChange::default() {
         steps.push(Step::Status(status));
     }
+    let guarded = routes && awaits_network(node);
+    let mut waits = false;
     match interface {
-        Interface::Closed(id) if joining => steps.push(Step::DisableSourceDestinationCheck(id.clone())),
-        Interface::Unknown(reason) if joining => problem = problem.or_else(|| Some(reason.clone())),
-        _ => {}
+        Interface::Closed(_) => waits = !guarded,
+        Interface::Unknown(reason) if joining && !guarded => problem = problem.or_else(|| Some(reason.clone())),
+        Interface::Unknown(_) | Interface::Open => {}
     }
-    let initializes = joining && problem.is_none();
+    let initializes = joining && problem.is_none() && !waits;
     let taints = taints(node, initializes, desired.stopped);
     let change = NodeChange {
         provider_id: (!has_provider_id(node)).then(|| desired.provider_id.clone()),
@@ -133,6 +134,16 @@ pub fn is_ready(node: &Node) -> bool {
     condition(node, "Ready").is_some_and(|(status, _)| status == "True")
 }
 
+/// Whether `NetworkUnavailable` keeps pods away, or is about to: the scheduler puts none on such a node
+/// until the route controller says that its network is there. Not so for a node without pod CIDR: it
+/// gets no route, so nothing would ever take the condition off again.
+pub fn awaits_network(node: &Node) -> bool {
+    let spec = node.spec.as_ref();
+    let one = spec.and_then(|spec| spec.pod_cidr.as_deref()).is_some_and(|cidr| !cidr.is_empty());
+    let many = spec.and_then(|spec| spec.pod_cidrs.as_ref()).is_some_and(|cidrs| !cidrs.is_empty());
+    (one || many) && condition(node, NETWORK_UNAVAILABLE).is_none_or(|(status, _)| status != "False")
+}
+
 /// Whether the node carries a taint with this key.
 pub fn has_taint(node: &Node, key: &str) -> bool {
     current_taints(node).iter().any(|taint| taint.key == key)
@@ -157,17 +168,9 @@ fn taints(node: &Node, initializes: bool, stopped: bool) -> Vec<Taint> {
     taints
 }
 
-/// A node without pod CIDR gets no route, so nothing would ever take the condition off again.
+/// The condition has still to be set.
 fn awaits_route(node: &Node) -> bool {
-    let spec = node.spec.as_ref();
-    let one = spec.and_then(|spec| spec.pod_cidr.as_deref()).is_some_and(|cidr| !cidr.is_empty());
-    let many = spec.and_then(|spec| spec.pod_cidrs.as_ref()).is_some_and(|cidrs| !cidrs.is_empty());
-    let settled = match condition(node, NETWORK_UNAVAILABLE) {
-        Some(("False", _)) => true,
-        Some(("True", reason)) => reason == NO_ROUTE_CREATED,
-        _ => false,
-    };
-    (one || many) && !settled
+    awaits_network(node) && condition(node, NETWORK_UNAVAILABLE) != Some(("True", NO_ROUTE_CREATED))
 }
 
 fn condition<'a>(node: &'a Node, kind: &str) -> Option<(&'a str, &'a str)> {

@@ -1,10 +1,15 @@
 //! Finding the instance behind a node to which kubelet gave no provider id.
 //!
-//! Pure. Clues are taken in order of strength: the node's name, then its private addresses in the
-//! cluster's VPC, narrowed down by host name where several match. Exactly one instance must fit:
-//! a wrong guess would tie the node to a stranger for good, because a provider id cannot change.
+//! Pure. Clues are taken in order of strength: the node's name as an instance id, its private addresses in
+//! the cluster's VPC, narrowed down by host name where several match, and for a node that has no
+//! address (kubelet reports none while it waits for this program) its host name. Exactly one instance
+//! must fit: a wrong guess would tie the node to a stranger for good, because a provider id cannot
+//! change.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -22,6 +27,11 @@ pub fn by_name(name: &str, region: &RegionId) -> Option<Machine> {
     if is_ecs_id(name) {
         return Some(Machine { region: region.clone(), instance: name.into() });
     }
+    spelled(name)
+}
+
+/// The instance that the node's name spells in full, `REGION.i-…`: no other can be meant.
+pub fn spelled(name: &str) -> Option<Machine> {
     match provider_id::parse(name) {
         ProviderId::Ecs { region, instance } if is_ecs_id(&instance) => {
             Some(Machine { region: region.into(), instance: instance.into() })
@@ -39,7 +49,9 @@ pub fn by_address(
 ) -> Result<Instance, String> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let addresses = address::searchable(node);
-    let has = |instance: &&Instance, ip: &IpAddr| instance.private_addresses.contains(ip);
+    let has = |instance: &&Instance, ip: &IpAddr| {
+        instance.private_addresses.contains(ip) || instance.ipv6_addresses.contains(ip)
+    };
     let mut fitting: Vec<&Instance> =
         candidates.iter().filter(|instance| addresses.iter().any(|ip| has(instance, ip))).collect();
     if fitting.len() > 1 {
@@ -48,8 +60,31 @@ pub fn by_address(
             fitting = named;
         }
     }
-    let tried = tried(name, &addresses.iter().map(ToString::to_string).collect::<Vec<_>>());
-    match fitting[..] {
+    let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    exactly_one(&fitting, taken, &format!("{}, addresses {} in the VPC", tried(name), addresses.join(", ")))
+}
+
+/// The one instance among `candidates` with the node's host name, or failing that, with its name as
+/// display name; or what to tell the user.
+pub fn by_host_name(
+    node: &Node,
+    candidates: &[Instance],
+    taken: &BTreeMap<InstanceId, String>,
+) -> Result<Instance, String> {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let hosts = address::host_names(node);
+    // Kubernetes lowers the case of names, ECS does not.
+    let by_host = candidates.iter().filter(|instance| hosts.contains(&instance.host_name.to_ascii_lowercase()));
+    let mut fitting: Vec<&Instance> = by_host.collect();
+    if fitting.is_empty() {
+        fitting = candidates.iter().filter(|instance| instance.name == name).collect();
+    }
+    let hosts: Vec<_> = hosts.into_iter().collect();
+    exactly_one(&fitting, taken, &format!("{}, host name {} in the VPC", tried(name), hosts.join(", ")))
+}
+
+fn exactly_one(fitting: &[&Instance], taken: &BTreeMap<InstanceId, String>, tried: &str) -> Result<Instance, String> {
+    match *fitting {
         [] => Err(format!("no ECS instance fits this node, which has no provider id; {tried}; {REMEDY}")),
         [one] => match taken.get(&one.id) {
             Some(other) => Err(format!(
@@ -59,21 +94,17 @@ pub fn by_address(
             None => Ok(one.clone()),
         },
         ref many => {
-            let mut ids: Vec<_> = many.iter().map(|instance| instance.id.as_str()).collect();
-            ids.sort_unstable();
-            Err(format!("several ECS instances fit this node ({}); {tried}; {REMEDY}", ids.join(", ")))
+            let ids: BTreeSet<_> = many.iter().map(|instance| instance.id.as_str()).collect();
+            let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
+            Err(format!("several ECS instances fit this node ({ids}); {tried}; {REMEDY}"))
         }
     }
 }
 
 const REMEDY: &str = "start kubelet with --provider-id=REGION.INSTANCE_ID";
 
-fn tried(name: &str, addresses: &[String]) -> String {
-    let addresses = match addresses {
-        [] => "it has no address to look for".to_owned(),
-        some => format!("addresses {} in the VPC", some.join(", ")),
-    };
-    format!("tried: node name {name} as REGION.i-… or i-…, {addresses}")
+fn tried(name: &str) -> String {
+    format!("tried: node name {name} as REGION.i-… or i-…")
 }
 
 #[cfg(test)]
@@ -118,8 +149,21 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_addresses_says_so() {
-        let found = by_address(&mk_node("w").build(), &[mk_instance("i-a", "10.0.0.5")], &BTreeMap::new());
-        assert!(found.unwrap_err().contains("no address to look for"));
+    fn a_node_without_addresses_is_known_by_its_host_name() {
+        let node = mk_node("worker-1").address("Hostname", "izbp1az").build();
+        let named = |id: &str, host: &str, name: &str| Instance {
+            host_name: host.to_owned(),
+            name: name.to_owned(),
+            ..mk_instance(id, "10.0.0.5")
+        };
+        let (a, b) = (named("i-a", "iZbp1aZ", "x"), named("i-b", "other", "worker-1"));
+        let free = BTreeMap::new();
+        assert_eq!(by_host_name(&node, &[b.clone(), a.clone()], &free), Ok(a.clone()), "host names count first");
+        assert_eq!(by_host_name(&node, std::slice::from_ref(&b), &free), Ok(b.clone()), "then display names");
+        let twin = named("i-c", "WORKER-1", "y");
+        let several = by_host_name(&node, &[a, twin, b], &free).unwrap_err();
+        assert!(several.contains("(i-a, i-c)") && several.contains("izbp1az, worker-1"), "{several}");
+        let none = by_host_name(&node, &[], &free).unwrap_err();
+        assert!(none.contains("no ECS instance fits") && none.contains("--provider-id"), "{none}");
     }
 }

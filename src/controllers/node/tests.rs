@@ -18,9 +18,18 @@ fn ecs(instance: &str) -> MkNode {
 }
 
 fn start(cluster: &Cluster, edit: impl FnOnce(&mut Options)) {
+    start_with(cluster, edit, |controller| controller);
+}
+
+fn start_with(cluster: &Cluster, edit: impl FnOnce(&mut Options), with: impl FnOnce(Controller) -> Controller) {
+    cluster.watch();
+    start_unwatched(cluster, edit, with);
+}
+
+/// Starts on what is in the cache.
+fn start_unwatched(cluster: &Cluster, edit: impl FnOnce(&mut Options), with: impl FnOnce(Controller) -> Controller) {
     let mut options = Options::new("cn-hangzhou".into());
     edit(&mut options);
-    cluster.watch();
     let controller = Controller::new(
         options,
         cluster.cache.clone(),
@@ -31,7 +40,7 @@ fn start(cluster: &Cluster, edit: impl FnOnce(&mut Options)) {
         cluster.entropy.fork(),
         &cluster.metrics,
     );
-    tokio::spawn(controller.run(cluster.cancel.clone()));
+    tokio::spawn(with(controller).run(cluster.cancel.clone()));
 }
 
 /// A cluster of `count` initialised nodes `node-i-0`… that are Ready, with the controller running.

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::Clock,
     cloud::{Class, CloudProvider, Error, RouteChange, RouteOutcome, RouteTableId, RouteTableKind},
-    controllers::node::{kind::Kind, observe::name_of, plan::NETWORK_UNAVAILABLE},
+    controllers::node::{kind::Kind, observe::name_of, opening::Openings, plan::NETWORK_UNAVAILABLE},
     kubernetes::{
         cache::Store,
         condition,
@@ -49,6 +49,8 @@ pub(super) struct Pass {
     pub(super) recorder: Recorder,
     pub(super) clock: Clock,
     pub(super) latencies: Routes,
+    /// Tells whether a node's interface is open; without it, all are taken to be.
+    pub(super) openings: Option<Arc<Openings>>,
 }
 
 /// What a pass leaves open.
@@ -280,11 +282,20 @@ impl Pass {
 
     fn condition(&self, node: &Node, desired: &Desired, states: &BTreeMap<String, State>) -> Option<NodeCondition> {
         match states.get(&name_of(node)) {
+            Some(State::Settled) if self.is_closed(node) => {
+                availability::of_routes(node, State::Settling, self.clock.now())
+            }
             Some(state) => availability::of_routes(node, *state, self.clock.now()),
             None if desired.nodes.contains_key(&name_of(node)) => None,
             None if node.metadata.deletion_timestamp.is_some() || Kind::of(node) == Kind::Unnamed => None,
             None => self.without_routes(node),
         }
+    }
+
+    /// Whether the node's interface may still drop what the routes bring. What was in service stays so.
+    fn is_closed(&self, node: &Node) -> bool {
+        condition::status(node, NETWORK_UNAVAILABLE) != Some("False")
+            && self.openings.as_ref().is_some_and(|openings| !openings.is_open(node))
     }
 
     fn without_routes(&self, node: &Node) -> Option<NodeCondition> {

@@ -37,7 +37,6 @@ fn applied(node: &Node, plan: &Plan) -> Node {
                     });
                 }
             }
-            Step::DisableSourceDestinationCheck(_) => {}
             Step::Node(change) => {
                 let labels = node.metadata.labels.get_or_insert_default();
                 labels.extend(change.labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
@@ -68,13 +67,9 @@ fn node_with(edit: impl FnOnce(MkNode) -> MkNode) -> Node {
 #[test]
 fn a_joining_node_gets_everything_and_then_loses_its_taint() {
     let node = mk_node("n").joining().taint("dedicated", "NoExecute").address("Hostname", "h").build();
-    let found = plan(&node, &desired(&node, &instance(), false), &Interface::Closed("eni-1".into()), false);
+    let found = plan_for(&node, &instance());
     let kinds: Vec<_> = found.steps.iter().map(std::mem::discriminant).collect();
-    let order = [
-        Step::Status(StatusChange::default()),
-        Step::DisableSourceDestinationCheck("eni-1".into()),
-        Step::Node(NodeChange::default()),
-    ];
+    let order = [Step::Status(StatusChange::default()), Step::Node(NodeChange::default())];
     assert_eq!(kinds, order.iter().map(std::mem::discriminant).collect::<Vec<_>>());
     let after = applied(&node, &found);
     assert_eq!(taint_keys(&after), ["dedicated"]);
@@ -139,6 +134,28 @@ fn a_node_keeps_its_taint_while_something_is_wrong() {
         let found = plan(&node, &desired(&node, &instance, false), &interface, false);
         assert!(found.problem.is_some(), "{what}");
         assert_eq!(taint_keys(&applied(&node, &found)), [UNINITIALIZED_TAINT], "{what}");
+    }
+}
+
+#[test]
+fn the_taint_waits_for_the_interface_where_nothing_else_keeps_pods_away() {
+    let (closed, unknown) = (Interface::Closed("eni-1".into()), Interface::Unknown("denied".to_owned()));
+    let routed = || node_with(|n| n.joining().pod_cidrs(&["10.1.0.0/24"]));
+    let reachable =
+        node_with(|n| n.joining().pod_cidrs(&["10.1.0.0/24"]).condition(NETWORK_UNAVAILABLE, "False", "RouteCreated"));
+    for (what, node, routes, waits) in [
+        ("waits for its route", routed(), true, false),
+        ("routes are off", routed(), false, true),
+        ("no pod CIDR", node_with(MkNode::joining), true, true),
+        ("pods come already", reachable, true, true),
+    ] {
+        for interface in [&closed, &unknown] {
+            let found = plan(&node, &desired(&node, &instance(), false), interface, routes);
+            let after = applied(&node, &found);
+            assert_eq!(is_joining(&after), waits, "{what}: {interface:?}");
+            assert_eq!(found.problem.is_some(), waits && *interface == unknown, "{what}: {interface:?}");
+            assert!(has_provider_id(&after) && !address::current(&after).is_empty(), "{what}: {interface:?}");
+        }
     }
 }
 

@@ -93,7 +93,7 @@ async fn an_instance_that_comes_back_into_view_in_time_keeps_its_node() {
 async fn an_announced_scale_in_goes_through() {
     let cluster = steady(10).await;
     for n in 2..10 {
-        let taint = mk_node("t").taint(SCALE_IN_TAINT, "NoSchedule").build().spec.unwrap().taints;
+        let taint = mk_node("t").taint(departure::SCALE_IN_TAINT, "NoSchedule").build().spec.unwrap().taints;
         let name = format!("node-i-{n}");
         cluster.kube.patch::<Node>("", &name, serde_json::json!({ "spec": { "taints": taint } })).unwrap();
         cluster.cloud.release(&format!("i-{n}"));
@@ -113,4 +113,72 @@ async fn a_new_node_of_the_same_name_is_not_deleted_for_the_old_one() {
     cluster.add(&ecs("i-1").ready("Unknown"));
     seconds(8).await;
     assert_eq!(names(&cluster).len(), 3, "what was seen of the old one does not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_never_got_its_provider_id_goes_by_the_name_that_spells_it() {
+    let cluster = steady(3).await;
+    cluster.add(&mk_node("cn-hangzhou.i-gone").ready("False"));
+    cluster.add(&mk_node("worker-9").ready("False").address("InternalIP", "10.0.9.9"));
+    cluster.add(&mk_node("i-9").ready("False"));
+    seconds(60).await;
+    assert_eq!(names(&cluster), ["i-9", "node-i-0", "node-i-1", "node-i-2", "worker-9"], "never a guess");
+    let told = cluster.events("SyncNodeFailed");
+    assert!(told.len() == 2 && told.iter().all(|text| text.contains("tried: ")), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_others_look_after_is_neither_marked_nor_deleted() {
+    let cluster = Cluster::new();
+    for n in 0..3 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
+    }
+    for n in 0..3 {
+        cluster.add(&ecs(&format!("i-{n}")).joining().ready("True").label(kind::LIFECYCLE_LABEL, ""));
+    }
+    start(&cluster, |_| {});
+    seconds(5).await;
+    assert_eq!(cluster.events("InitializedNode").len(), 3, "initialised it is");
+    cluster.cloud.release("i-0");
+    cluster.cloud.edit(|state| {
+        state.instances.get_mut(&"i-1".into()).unwrap().status = cloud::InstanceStatus::Stopped;
+    });
+    cluster.report_ready("node-i-0", "Unknown");
+    cluster.report_ready("node-i-1", "Unknown");
+    seconds(10 * 60).await;
+    assert_eq!(names(&cluster).len(), 3);
+    assert_eq!(cluster.taints("node-i-1"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_thousand_nodes_cost_fifty_reads_a_sweep() {
+    let cluster = Cluster::new();
+    let mut nodes = Vec::new();
+    for n in 0..5000 {
+        let (id, address) = (format!("i-{n}"), format!("10.{}.{}.{}", n / 62500, n / 250 % 250, n % 250 + 1));
+        cluster.cloud.boot(&id, &address);
+        let node = ecs(&id).ready("True").address("InternalIP", &address);
+        let instance = fixtures::mk_instance(&id, &address);
+        let labels = desired(&node.clone().build(), &instance, false).labels;
+        nodes.push(labels.into_iter().fold(node, |node, (key, value)| node.label(key, &value)).build());
+    }
+    cluster.cache.services.replace(Vec::new());
+    cluster.cache.slices.replace(Vec::new());
+    cluster.cache.nodes.replace(nodes);
+    start_unwatched(&cluster, |_| {}, |controller| controller);
+    seconds(4 * 60).await;
+    cluster.cloud.forget_calls();
+    seconds(4 * 60).await;
+    assert_eq!(cluster.cloud.calls("DescribeInstances").len(), 50, "one sweep");
+    assert_eq!(cluster.writes(), [""; 0]);
+    // Kubelets fall silent: the witnesses that are asked for along with them fit into the same call.
+    cluster.cloud.forget_calls();
+    for n in 0..98 {
+        let mut node = cluster.cache.nodes.get(None, &format!("node-i-{n}")).unwrap().as_ref().clone();
+        node.status.as_mut().unwrap().conditions.as_mut().unwrap()[0].status = "Unknown".to_owned();
+        node.metadata.resource_version = Some("2".to_owned());
+        cluster.cache.nodes.apply(node);
+    }
+    seconds(2).await;
+    assert_eq!(cluster.cloud.calls("DescribeInstances"), ["DescribeInstances 100"]);
 }

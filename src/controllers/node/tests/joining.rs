@@ -210,3 +210,119 @@ async fn nodes_of_others_are_left_alone_and_told_of_once() {
     assert_eq!(cluster.taints("lingjun"), [""; 0]);
     assert_eq!(cluster.events("SyncNodeFailed").len(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_address_is_found_by_its_host_name() {
+    let cluster = Cluster::new();
+    for n in 1..=3 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{n}"));
+    }
+    cluster.cloud.edit(|state| {
+        state.instances.get_mut(&"i-2".into()).unwrap().host_name = "iZ2Z".into();
+        for twin in ["i-1", "i-3"] {
+            state.instances.get_mut(&twin.into()).unwrap().host_name = "twin".into();
+        }
+    });
+    cluster.add(&mk_node("iz2z").joining().address("Hostname", "iz2z"));
+    cluster.add(&mk_node("twin").joining().address("Hostname", "twin"));
+    start(&cluster, |_| {});
+    seconds(3).await;
+    let node = cluster.node("iz2z").unwrap();
+    assert_eq!(node.spec.unwrap().provider_id.as_deref(), Some("cn-hangzhou.i-2"));
+    assert_eq!(cluster.taints("iz2z"), [""; 0]);
+    assert_eq!(cluster.taints("twin"), [UNINITIALIZED_TAINT]);
+    let told = cluster.events("SyncNodeFailed");
+    assert!(told.len() == 1 && told[0].contains("(i-1, i-3)") && told[0].contains("host name twin"), "{told:?}");
+    assert_eq!(cluster.cloud.calls("DescribeInstancesOfVpc").len(), 1, "one look for both");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_pods_wait_for_routes_the_taint_does_not_wait_for_the_interface() {
+    let cluster = Cluster::new();
+    cluster.cloud.boot("i-1", "10.0.0.1");
+    cluster.add(&ecs("i-1").joining().pod_cidrs(&["10.9.0.0/24"]));
+    cluster.cloud.fail("ModifyNetworkInterfaceAttribute", Class::Denied);
+    let openings = Arc::new(Openings::default());
+    let shared = openings.clone();
+    start_with(&cluster, |_| {}, |controller| controller.sharing(shared));
+    seconds(3).await;
+    assert_eq!(cluster.taints("node-i-1"), [""; 0]);
+    assert_eq!(cluster.network_unavailable("node-i-1").as_deref(), Some("True/NoRouteCreated"));
+    assert!(!openings.is_open(&cluster.node("node-i-1").unwrap()));
+    let told = cluster.events("SyncNodeFailed");
+    assert!(told[0].starts_with("node-i-1: Failed to disable source dest check for node: "), "{told:?}");
+    cluster.cloud.heal();
+    seconds(8).await;
+    assert!(openings.is_open(&cluster.node("node-i-1").unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_interfaces_that_pods_wait_for_are_looked_at_again() {
+    let cluster = Cluster::new();
+    for n in 1..=2 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{n}"));
+    }
+    cluster.add(&ecs("i-1").ready("True").pod_cidrs(&["10.9.0.0/24"]).condition(
+        "NetworkUnavailable",
+        "True",
+        "NoRouteCreated",
+    ));
+    cluster.add(&ecs("i-2").ready("True").pod_cidrs(&["10.9.1.0/24"]).condition(
+        "NetworkUnavailable",
+        "False",
+        "RouteCreated",
+    ));
+    for action in ["DescribeInstances", "DescribeNetworkInterfaces"] {
+        cluster.cloud.fail(action, Class::Transient);
+    }
+    let openings = Arc::new(Openings::default());
+    let shared = openings.clone();
+    start_with(&cluster, |_| {}, |controller| controller.sharing(shared));
+    seconds(3).await;
+    cluster.cloud.edit(|state| state.failing.remove("DescribeInstances"));
+    seconds(10).await;
+    cluster.cloud.heal();
+    cluster.cloud.forget_calls();
+    seconds(30).await;
+    assert!(openings.is_open(&cluster.node("node-i-1").unwrap()));
+    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), ["DescribeNetworkInterfaces 1"]);
+    assert_eq!(cluster.cloud.calls("ModifyNetworkInterfaceAttribute").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn opening_many_interfaces_slowly_holds_nobody_up() {
+    let cluster = Cluster::new();
+    for n in 0..30 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
+        cluster.add(&ecs(&format!("i-{n}")).joining());
+    }
+    cluster.cloud.edit(|state| state.slow_openings = Some(Duration::from_secs(20)));
+    start(&cluster, |_| {});
+    seconds(5).await;
+    cluster.cloud.boot("i-late", "10.0.1.1");
+    cluster.add(&ecs("i-late").joining());
+    seconds(2).await;
+    let late = cluster.node("node-i-late").unwrap();
+    assert!(!address::current(&late).is_empty(), "addresses do not wait for other nodes' interfaces");
+    seconds(90).await;
+    assert_eq!(cluster.events("InitializedNode").len(), 31);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_address_is_the_primary_one_however_the_cloud_shuffles() {
+    let cluster = steady(1).await;
+    let order = |ips: [&str; 3]| {
+        let ips = ips.map(|ip| ip.parse().unwrap()).into();
+        cluster.cloud.edit(|state| state.instances.get_mut(&"i-0".into()).unwrap().private_addresses = ips);
+    };
+    order(["10.0.0.1", "10.0.0.7", "10.0.0.8"]);
+    seconds(340).await;
+    cluster.kube.clear_requests();
+    for _ in 0..10 {
+        order(["10.0.0.1", "10.0.0.8", "10.0.0.7"]);
+        seconds(340).await;
+        order(["10.0.0.1", "10.0.0.7", "10.0.0.8"]);
+        seconds(340).await;
+    }
+    assert_eq!(cluster.writes(), [""; 0]);
+}

@@ -118,10 +118,12 @@ fn merge_list(target: &mut Vec<Value>, field: &str, patch: &[Value], sliced: boo
         List::Keyed(by) => {
             let directive = |v: &Value, name: &str| v.get("$patch").is_some_and(|p| p == name);
             if patch.iter().any(|v| directive(v, "replace")) {
-                target.clear();
+                // As it stands, also with several elements of one key: a Node has several addresses of a type.
+                *target = patch.iter().filter(|v| v.get("$patch").is_none()).cloned().collect();
+                return Ok(());
             }
             let before: Vec<Value> = target.iter().filter_map(|v| v.get(by).cloned()).collect();
-            for element in patch.iter().filter(|v| !directive(v, "replace")) {
+            for element in patch {
                 let Some(id) = element.get(by) else {
                     return Err(Failure::bad_request(format!(
                         "map: {element} does not contain declared merge key: {by}"

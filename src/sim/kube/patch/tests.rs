@@ -36,6 +36,11 @@ fn strategic_merge_follows_the_strategy_of_each_list() {
             json!([{ "port": 1 }]),
         ),
         (
+            "replace keeps several elements of one key",
+            json!({ "spec": { "ports": [{ "port": 53, "protocol": "TCP" }, { "port": 53, "protocol": "UDP" }, { "$patch": "replace" }] } }),
+            json!([{ "port": 53, "protocol": "TCP" }, { "port": 53, "protocol": "UDP" }]),
+        ),
+        (
             "an order is followed",
             json!({ "spec": { "$setElementOrder/ports": [{ "port": 443 }, { "port": 80 }] } }),
             json!([{ "port": 443 }, { "port": 80, "nodePort": 30001 }]),
