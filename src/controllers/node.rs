@@ -59,6 +59,7 @@ use crate::{
     kubernetes::{
         cache::{Cache, Change},
         events::{Recorder, reference_of},
+        patch,
     },
     metrics::{Metrics, Nodes},
 };
@@ -398,15 +399,11 @@ impl Controller {
         let problem = plan(node).problem;
         let applied = match self.writer.apply(node, plan).await {
             Ok(applied) => applied,
-<<<<<<< HEAD
-            Err(apply::Error::Kubernetes(error)) if error.is_not_found() => return Next::Woken,
-            Err(error) if error.is_about_leadership() => {
-                tracing::info!(node = name, "stopped: this replica does not lead any more");
-                return Next::Woken;
-            }
-=======
             Err(error) if error.is_not_found() => return (Next::Woken, false),
->>>>>>> 94a6bcf (Open interfaces beside the batches, find nodes by host name, and pace calls by product)
+            Err(patch::Error::NotLeader { .. }) => {
+                tracing::info!(node = name, "stopped: this replica does not lead any more");
+                return (Next::Woken, false);
+            }
             Err(error) => {
                 self.report(node, "SyncNodeFailed", &error.to_string());
                 return (Next::Retry, false);

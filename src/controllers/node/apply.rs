@@ -35,18 +35,6 @@ pub struct Writer {
     clock: Clock,
 }
 
-// === impl Error ===
-
-impl Error {
-    /// Another replica leads now; nothing was sent.
-    pub fn is_about_leadership(&self) -> bool {
-        match self {
-            Self::Kubernetes(error) => matches!(error, patch::Error::NotLeader { .. }),
-            Self::SourceDestinationCheck(error) => error.class == Class::NotLeader,
-        }
-    }
-}
-
 // === impl Writer ===
 
 impl Writer {

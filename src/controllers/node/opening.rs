@@ -20,7 +20,7 @@ use super::{
     plan::{Interface, is_joining},
 };
 use crate::{
-    cloud::{Error, Instance, NetworkInterfaceId},
+    cloud::{Class, Error, Instance, NetworkInterfaceId},
     controllers::queue::Priority,
 };
 
@@ -126,6 +126,9 @@ impl Controller {
                         self.queue.add(name.to_owned(), Priority::Fresh);
                     }
                 }
+            }
+            Err(error) if error.class == Class::NotLeader => {
+                tracing::info!(node = name, "stopped: this replica does not lead any more");
             }
             Err(error) => {
                 let next = self.opener.retry(&name.to_owned(), Priority::Fresh);
