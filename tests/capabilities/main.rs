@@ -5,10 +5,12 @@
 
 mod adoption;
 mod attributes;
+mod autoscaling;
 mod cost;
 mod credentials;
 mod determinism;
 mod drift;
+mod fault_matrix;
 mod faults;
 mod lifecycle;
 mod listeners;
@@ -18,6 +20,7 @@ mod pods;
 mod replicas;
 mod reuse;
 mod routes;
+mod scale;
 mod services;
 mod source_ranges;
 mod support;

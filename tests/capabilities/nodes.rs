@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ccm::sim::cloud::{Fault, FaultKind, ecs::InstanceStatus};
 use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
 
 use crate::support::{Stage, play, taints};
 
@@ -159,5 +160,88 @@ fn when_many_instances_are_gone_at_once_no_node_is_deleted() {
         let told = stage.told(&nodes[0]);
         let refusal = told.iter().find(|(reason, _)| reason == "DeleteNodeFailed");
         assert!(refusal.is_some_and(|(_, message)| message.contains("missing at once")), "{told:?}");
+    });
+}
+
+/// What kubelet registers where nobody told it which instance it runs on.
+fn join_unnamed(stage: &Stage, name: &str, number: u32) -> String {
+    let instance = stage.world.boot(number).unwrap();
+    stage.world.kube.create(&stage.world.node(name, None, number)).unwrap();
+    instance
+}
+
+#[test]
+fn a_node_without_provider_id_or_address_is_found_by_its_host_name() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let instance = join_unnamed(&stage, "izbp1abcz", 1);
+        stage.cloud().with_state(|state| {
+            state.ecs.instances.get_mut(&instance).unwrap().hostname = "iZbp1abcZ".into();
+        });
+        stage.until("no taint", || taints(&stage.node("izbp1abcz")?).is_empty().then_some(())).await;
+        let spec = stage.node("izbp1abcz").unwrap().spec.unwrap();
+        assert_eq!(spec.provider_id, Some(format!("cn-hangzhou.{instance}")));
+    });
+}
+
+#[test]
+fn a_provider_id_that_comes_late_brings_route_and_membership() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        stage.joined(2).await;
+        stage.expose_web();
+        stage.address("web").await;
+        let instance = join_unnamed(&stage, "stranger", 3);
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(taints(&stage.node("stranger").unwrap()), ["node.cloudprovider.kubernetes.io/uninitialized"]);
+        let told = stage.told("stranger");
+        let tried =
+            |(reason, text): &(String, String)| reason == "SyncNodeFailed" && text.contains("host name stranger");
+        assert!(told.iter().any(tried), "{told:?}");
+        let members = || {
+            let load_balancer = stage.cloud().load_balancers().remove(0);
+            let groups = stage.cloud().groups(&load_balancer.id);
+            groups.into_iter().flat_map(|group| group.servers).map(|server| server.id).collect::<Vec<_>>()
+        };
+        assert!(!members().contains(&instance));
+        let id = json!({ "spec": { "providerID": format!("alicloud://cn-hangzhou.{instance}") } });
+        stage.world.kube.patch::<Node>("", "stranger", id).unwrap();
+        stage.pass(Duration::from_secs(10)).await;
+        assert_eq!(taints(&stage.node("stranger").unwrap()), Vec::<String>::new());
+        assert!(members().contains(&instance));
+        let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
+        assert!(stage.cloud().routes(&table).iter().any(|route| route.next_hop == instance));
+    });
+}
+
+#[test]
+fn addresses_of_both_families_are_told_and_follow_the_instance() {
+    play(|stage| async move {
+        let _replica = stage.start_with(&["--node-monitor-period=1m"], json!({ "featureGates": "IPv6DualStack=true" }));
+        let name = stage.joined(1).await.remove(0);
+        let instance = name.split_once('.').unwrap().1.to_owned();
+        let addresses = || {
+            let status = stage.node(&name).unwrap().status.unwrap();
+            status.addresses.unwrap().into_iter().map(|a| format!("{} {}", a.type_, a.address)).collect::<Vec<_>>()
+        };
+        let eip = stage.cloud().administer("vpc.AllocateEipAddress", &[]).unwrap()["AllocationId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let bind = [("AllocationId", eip.as_str()), ("InstanceId", instance.as_str())];
+        stage.cloud().administer("vpc.AssociateEipAddress", &bind).unwrap();
+        let interface = stage.cloud().with_state(|state| {
+            let id = state.ecs.instances[&instance].interfaces[0].clone();
+            state.ecs.interfaces.get_mut(&id).unwrap().ipv6.push("2408:4005::5".parse().unwrap());
+            id
+        });
+        stage.pass(Duration::from_secs(90)).await;
+        let all = addresses();
+        assert!(all[0].starts_with("ExternalIP ") && all[1].starts_with("InternalIP 10."), "{all:?}");
+        assert_eq!(all[2..], ["InternalIP 2408:4005::5".to_owned(), format!("Hostname {name}")]);
+        stage.cloud().administer("vpc.UnassociateEipAddress", &bind).unwrap();
+        stage.cloud().with_state(|state| state.ecs.interfaces.get_mut(&interface).unwrap().ipv6.clear());
+        stage.pass(Duration::from_secs(90)).await;
+        assert_eq!(addresses(), [all[1].clone(), format!("Hostname {name}")]);
     });
 }

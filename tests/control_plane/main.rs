@@ -13,6 +13,8 @@ mod meddler;
 #[path = "../stories/stage.rs"]
 mod stage;
 
+#[path = "../stories/autoscaling.rs"]
+mod autoscaling;
 #[path = "../stories/conflicts.rs"]
 mod conflicts;
 #[path = "../stories/events.rs"]

@@ -8,6 +8,7 @@ macro_rules! each_story {
             nodes::pods_run_once_their_node_is_initialised;
             nodes::the_node_of_a_released_instance_goes;
             nodes::a_node_has_a_route_for_its_pods;
+            autoscaling::a_scaling_group_goes_from_3_to_30_and_back;
             services::a_service_lives_from_creation_to_deletion;
             services::members_follow_nodes_and_traffic_policy;
             services::two_services_do_not_mind_each_other;

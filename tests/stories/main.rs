@@ -9,6 +9,7 @@ mod line;
 mod meddler;
 mod stage;
 
+mod autoscaling;
 mod conflicts;
 mod events;
 mod nodes;

@@ -76,12 +76,12 @@ pub async fn two_services_do_not_mind_each_other(stage: Stage) {
     assert_eq!(left, [web]);
 }
 
-fn set(nodes: &[String]) -> BTreeSet<String> {
+pub fn set(nodes: &[String]) -> BTreeSet<String> {
     nodes.iter().cloned().collect()
 }
 
 /// The nodes that are members of the load balancer's groups.
-fn members(stage: &Stage) -> BTreeSet<String> {
+pub fn members(stage: &Stage) -> BTreeSet<String> {
     let balancers = stage.cloud().load_balancers();
     let groups = balancers.iter().flat_map(|lb| stage.cloud().groups(&lb.id));
     groups.flat_map(|group| group.servers).map(|server| format!("cn-hangzhou.{}", server.id)).collect()

@@ -30,7 +30,7 @@ use k8s_openapi::{
     NamespaceResourceScope,
     api::{
         coordination::v1::Lease,
-        core::v1::{Event, Node, Service},
+        core::v1::{Event, Node, Service, Taint},
     },
 };
 use kube::{
@@ -230,6 +230,19 @@ impl Stage {
         } else {
             self.world.leave(node).unwrap();
         }
+    }
+
+    /// Puts a taint with the effect `NoSchedule` on a node, beside those that it has.
+    pub async fn taint(&self, node: &str, key: &str) {
+        let nodes: Api<Node> = Api::all(self.cluster.administrator.clone());
+        let put = || async {
+            let mut node = nodes.get(node).await.unwrap();
+            let taint = Taint { key: key.into(), effect: "NoSchedule".into(), ..Taint::default() };
+            node.spec.get_or_insert_default().taints.get_or_insert_default().push(taint);
+            // Somebody else may have written it in between.
+            nodes.replace(&node.name_any(), &PostParams::default(), &node).await.ok()
+        };
+        self.until("the taint", put).await;
     }
 
     pub async fn node(&self, name: &str) -> Option<Node> {

@@ -29,6 +29,8 @@ struct Usual {
 const USUAL: &[Usual] = &[
     // Published with each action: reads 3000/60 s, most writes 90/60 s.
     Usual { product: Product::Slb, reads: 3000, writes: 90, others: &[] },
+    // Published: lists and job states 20/1 s, writes 200/60 s; the rest by analogy.
+    Usual { product: Product::Nlb, reads: 1200, writes: 200, others: &[] },
     // Published for most actions: 300/60 s. None is published for route entries.
     Usual { product: Product::Vpc, reads: 300, writes: 300, others: &[] },
     // Not published; each account sees its own in the Quota Center. These are what the vendor's own network

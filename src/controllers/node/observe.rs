@@ -177,18 +177,18 @@ impl Observer {
     /// Looks for the instances of nodes without provider id by their addresses; where they have none,
     /// by their host names among all instances of the VPC.
     async fn search(&self, nodes: &[&Arc<Node>], all: &[Arc<Node>], seen: &mut BTreeMap<String, Seen>) {
-        let (addressed, bare): (Vec<&Arc<Node>>, Vec<&Arc<Node>>) =
+        let (reachable, bare): (Vec<&Arc<Node>>, Vec<&Arc<Node>>) =
             nodes.iter().copied().partition(|node| !address::searchable(node).is_empty());
         let mut taken: BTreeMap<_, _> =
             all.iter().filter_map(|node| Some((Kind::of(node).machine()?.instance.clone(), name_of(node)))).collect();
-        if !addressed.is_empty() {
-            let addresses: BTreeSet<_> = addressed.iter().flat_map(|node| address::searchable(node)).collect();
+        if !reachable.is_empty() {
+            let addresses: BTreeSet<_> = reachable.iter().flat_map(|node| address::searchable(node)).collect();
             let addresses: Vec<_> = addresses.into_iter().collect();
             let found = self.cloud.instances_by_address(&addresses).await;
-            fit(&addressed, found, resolve::by_address, &mut taken, seen);
+            fit(&reachable, &found, resolve::by_address, &mut taken, seen);
         }
         if !bare.is_empty() {
-            fit(&bare, self.cloud.instances_of_vpc().await, resolve::by_host_name, &mut taken, seen);
+            fit(&bare, &self.cloud.instances_of_vpc().await, resolve::by_host_name, &mut taken, seen);
         }
     }
 
@@ -230,17 +230,17 @@ type Fit = fn(&Node, &[Instance], &BTreeMap<InstanceId, String>) -> Result<Insta
 /// Enters what `by` makes of the candidates that were found for `nodes`.
 fn fit(
     nodes: &[&Arc<Node>],
-    found: Result<Vec<Instance>, Error>,
+    found: &Result<Vec<Instance>, Error>,
     by: Fit,
     taken: &mut BTreeMap<InstanceId, String>,
     seen: &mut BTreeMap<String, Seen>,
 ) {
-    if let Err(error) = &found {
+    if let Err(error) = found {
         tracing::warn!(%error, nodes = nodes.len(), "cannot look for the instances of nodes without provider id");
     }
     for node in nodes {
         let name = name_of(node);
-        let one = match &found {
+        let one = match found {
             Ok(candidates) => match by(node, candidates, taken) {
                 Ok(instance) => {
                     taken.insert(instance.id.clone(), name.clone());

@@ -163,7 +163,7 @@ mod tests {
         let twin = named("i-c", "WORKER-1", "y");
         let several = by_host_name(&node, &[a, twin, b], &free).unwrap_err();
         assert!(several.contains("(i-a, i-c)") && several.contains("izbp1az, worker-1"), "{several}");
-        let none = by_host_name(&node, &[], &free).unwrap_err();
-        assert!(none.contains("no ECS instance fits") && none.contains("--provider-id"), "{none}");
+        let unknown = by_host_name(&node, &[], &free).unwrap_err();
+        assert!(unknown.contains("no ECS instance fits") && unknown.contains("--provider-id"), "{unknown}");
     }
 }

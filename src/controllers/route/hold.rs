@@ -38,11 +38,14 @@ impl Holds {
     /// A change failed. `slow`: it will not succeed soon (quota, permission). Tells how often it
     /// failed in a row.
     pub(super) fn fail(&mut self, table: &RouteTableId, destination: &IpNet, slow: bool, now: Instant) -> u32 {
+        // What will not succeed soon is tried again together: one call for all that find no room.
+        let others = self.holds.iter().filter(|((of, _), hold)| of == table && hold.slow).map(|(_, hold)| hold.until);
+        let together = others.filter(|until| slow && *until > now + LONGEST / 2).max();
         let hold = self.holds.entry((table.clone(), *destination)).or_insert(Hold { failures: 0, slow, until: now });
         let wait = if slow { LONGEST } else { FIRST * 2u32.saturating_pow(hold.failures.min(6)) };
         hold.failures += 1;
         hold.slow = slow;
-        hold.until = now + self.entropy.jitter(wait.min(LONGEST));
+        hold.until = together.unwrap_or_else(|| now + self.entropy.jitter(wait.min(LONGEST)));
         hold.failures
     }
 
@@ -96,6 +99,9 @@ mod tests {
         assert_eq!(holds.next(now), None);
         assert_eq!(holds.fail(&table, &to, true, now), 1);
         assert!(holds.next(now).unwrap() - now >= LONGEST / 2);
+        let (both, other) = (holds.next(now), "10.0.1.0/24".parse().unwrap());
+        holds.fail(&table, &other, true, now + SOON);
+        assert_eq!(holds.held(&table, both.unwrap()), BTreeSet::new(), "tried again together");
         holds.room(&table, now);
         assert_eq!(holds.next(now), Some(now + SOON));
     }

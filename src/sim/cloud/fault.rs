@@ -67,6 +67,8 @@ pub enum Kind {
     EmptyList,
     /// This page's elements are lost while totals and the next page's token stay.
     MissingPage,
+    /// Answered by another region, which knows nothing of what is here.
+    OtherRegion,
     /// Refused for lack of rights.
     Denied,
 }

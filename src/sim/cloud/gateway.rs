@@ -186,8 +186,13 @@ impl Inner {
             handler(&mut cx, &mut self.state.clone())?;
             return Err(Failure::bad("DryRunOperation", "Request validation has been passed with DryRun flag set."));
         }
-        let reply = handler(&mut cx, &mut self.state)?;
-        record.changed = cx.changed();
+        let reply = if arrival.fault == Some(Kind::OtherRegion) {
+            handler(&mut cx, &mut self.state.elsewhere())?
+        } else {
+            let reply = handler(&mut cx, &mut self.state)?;
+            record.changed = cx.changed();
+            reply
+        };
         if self.options.check_replies {
             let found = contract::breaches(&action.reply, &reply);
             let room = BREACHES.saturating_sub(self.breaches.len());

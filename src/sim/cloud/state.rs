@@ -62,6 +62,23 @@ impl State {
         }
     }
 
+    /// What a region shows in which the account has nothing.
+    pub(crate) fn elsewhere(&self) -> Self {
+        Self {
+            slb: Slb::default(),
+            nlb: Nlb::default(),
+            ecs: Ecs::default(),
+            network: Network::default(),
+            agenda: Agenda::default(),
+            account: self.account.clone(),
+            regions: self.regions.clone(),
+            role: self.role.clone(),
+            metadata_instance: None,
+            metadata_token_required: self.metadata_token_required,
+            keys: self.keys.clone(),
+        }
+    }
+
     fn apply(&mut self, due: Due) {
         match due {
             Due::Slb(due) => self.slb.apply(due),

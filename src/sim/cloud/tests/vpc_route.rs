@@ -187,3 +187,27 @@ async fn the_small_actions_of_the_network_work() {
         client.ok("vpc.UnTagResources", &[base[0], base[1], ("TagKey.1", "a")]).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn routes_of_both_families_stand_in_one_table() {
+    let client = Client::new();
+    client.ok("vpc.CreateRouteEntry", &route("172.16.1.0/24", "i-bp1node0001")).await;
+    client.ok("vpc.CreateRouteEntry", &route("fd00:1::/64", "i-bp1node0001")).await;
+    let element = |name: &'static str, value: &'static str| (name, value);
+    let batch = [
+        element("RouteEntries.1.RouteTableId", "vtb-bp1sim"),
+        element("RouteEntries.1.DstCidrBlock", "fd00:2::/64"),
+        element("RouteEntries.1.NextHop", "i-bp1node0002"),
+        element("RouteEntries.1.NextHopType", "Instance"),
+    ];
+    let answer = client.ok("vpc.CreateRouteEntries", &batch).await;
+    assert_eq!(answer.text("/FailedRouteEntries/0/FailedCode"), "InvalidCidrBlock.Malformed", "IPv4 is the default");
+    let mut six = batch.to_vec();
+    six.push(("RouteEntries.1.IpVersion", "6"));
+    assert_eq!(client.ok("vpc.CreateRouteEntries", &six).await.body["SuccessCount"], 1);
+    let shown = client.ok("vpc.DescribeRouteEntryList", &[TABLE, ("IpVersion", "ipv6")]).await;
+    assert_eq!(shown.list("/RouteEntrys/RouteEntry").len(), 2);
+    assert_eq!(shown.text("/RouteEntrys/RouteEntry/0/IpVersion"), "ipv6");
+    client.ok("vpc.DeleteRouteEntry", &route("fd00:1::/64", "i-bp1node0001")[..3]).await;
+    assert_eq!(client.cloud.routes("vtb-bp1sim").len(), 2);
+}

@@ -22,6 +22,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
             next_hop_type: element.get("NextHopType").unwrap_or("Instance").to_owned(),
             name: element.text("Name"),
             description: element.text("Description"),
+            version: Some(element.get("IpVersion").unwrap_or("4").to_owned()),
         };
         match state.network.admit(&wanted, state, cx) {
             Ok(entry) => {

@@ -1,7 +1,7 @@
 //! Route entries, one at a time. A VPC takes one change at a time; while an entry is
 //! `Pending` or `Deleting`, other changes to tables of that VPC conflict.
 
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ const CLOUD_SERVICES: &str = "100.64.0.0/10";
 pub struct RouteEntry {
     /// `rte-…`.
     pub id: String,
-    /// Destination range.
-    pub destination: Ipv4Net,
+    /// Destination range, of either family.
+    pub destination: IpNet,
     /// Id of the next hop; empty for System entries.
     #[serde(default)]
     pub next_hop: String,
@@ -59,6 +59,8 @@ pub(super) struct Wanted {
     pub(super) next_hop_type: String,
     pub(super) name: String,
     pub(super) description: String,
+    /// `IpVersion`, which a batch has to name for IPv6; the single call takes it from the destination.
+    pub(super) version: Option<String>,
 }
 
 fn instance() -> String {
@@ -71,6 +73,11 @@ impl RouteEntry {
     /// `System` or `Custom`.
     pub fn kind(&self) -> &'static str {
         if self.system { "System" } else { "Custom" }
+    }
+
+    /// `ipv4` or `ipv6`.
+    pub(super) fn version(&self) -> &'static str {
+        if self.destination.addr().is_ipv6() { "ipv6" } else { "ipv4" }
     }
 }
 
@@ -103,10 +110,15 @@ impl Network {
     pub(super) fn admit(&self, wanted: &Wanted, state: &State, cx: &Context<'_>) -> Result<RouteEntry, Failure> {
         let table = self.table(&wanted.table)?;
         let destination = parse_cidr(&wanted.destination)?;
+        let family = if destination.addr().is_ipv6() { "6" } else { "4" };
+        if wanted.version.as_ref().is_some_and(|version| version != family) {
+            let text = format!("The CIDR block {destination} does not belong to the given IpVersion.");
+            return Err(Failure::bad("InvalidCidrBlock.Malformed", text));
+        }
         if table.entries.values().any(|entry| entry.destination == destination) {
             return Err(Failure::bad("InvalidCIDRBlock.Duplicate", "Specified CIDR block is already exists."));
         }
-        let cloud: Option<Ipv4Net> = CLOUD_SERVICES.parse().ok();
+        let cloud: Option<IpNet> = CLOUD_SERVICES.parse().ok();
         if cloud.is_some_and(|cloud| cloud.contains(&destination)) {
             return Err(Failure::bad(
                 "InvalidDestinationCidrBlock",
@@ -114,7 +126,8 @@ impl Network {
             ));
         }
         let vswitches = self.vswitches.values().filter(|vswitch| vswitch.vpc == table.vpc);
-        if vswitches.into_iter().any(|vswitch| vswitch.cidr.contains(&destination)) {
+        let local = |cidr: Ipv4Net| IpNet::V4(cidr).contains(&destination);
+        if vswitches.into_iter().any(|vswitch| local(vswitch.cidr)) {
             return Err(Failure::bad(
                 "OperationUnsupported.DestinationCidrBlockOverlapWithVSwitch",
                 "The destination equals or lies inside the CIDR block of a vSwitch.",
@@ -156,10 +169,11 @@ impl Network {
 }
 
 /// A CIDR without a mask means one address.
-pub(super) fn parse_cidr(text: &str) -> Result<Ipv4Net, Failure> {
+pub(super) fn parse_cidr(text: &str) -> Result<IpNet, Failure> {
     let text = text.trim();
-    let parsed = if text.contains('/') { text.parse() } else { format!("{text}/32").parse() };
-    let cidr: Ipv4Net = parsed
+    let whole = if text.contains(':') { 128 } else { 32 };
+    let parsed = if text.contains('/') { text.parse() } else { format!("{text}/{whole}").parse() };
+    let cidr: IpNet = parsed
         .map_err(|_| Failure::bad("InvalidCidrBlock.Malformed", format!("The CIDR block {text} is malformed.")))?;
     if cidr.trunc() == cidr {
         Ok(cidr)
@@ -197,6 +211,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
         next_hop_type: cx.params.get("NextHopType").unwrap_or("Instance").to_owned(),
         name: cx.params.text("RouteEntryName"),
         description: cx.params.text("Description"),
+        version: None,
     };
     state.network.check_idle(&state.network.table(&wanted.table)?.vpc)?;
     let entry = state.network.admit(&wanted, state, cx)?;

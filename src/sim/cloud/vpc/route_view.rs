@@ -19,7 +19,7 @@ pub(super) fn describe(cx: &mut Context<'_>, state: &mut State) -> Result<Value,
         .filter(|entry| is("DestinationCidrBlock", &entry.destination.to_string()))
         .filter(|entry| destinations.is_empty() || destinations.contains(&entry.destination.to_string()))
         .filter(|entry| is("NextHopId", &entry.next_hop) && is("NextHopType", &entry.next_hop_type))
-        .filter(|entry| is("RouteEntryType", entry.kind()) && is("IpVersion", "ipv4"))
+        .filter(|entry| is("RouteEntryType", entry.kind()) && is("IpVersion", entry.version()))
         .collect();
     // Texts say at most 100, the metadata and existing callers 500.
     let size = paging::size(cx.params, "MaxResult", 10, 500)?;
@@ -39,7 +39,7 @@ fn item(cx: &Context<'_>, table: &str, entry: &RouteEntry) -> Value {
         "RouteEntryName": entry.name,
         "Description": entry.description,
         "DestinationCidrBlock": entry.destination.to_string(),
-        "IpVersion": "ipv4",
+        "IpVersion": entry.version(),
         "Type": entry.kind(),
         "Status": entry.status.as_str(),
         "NextHops": { "NextHop": [{

@@ -220,7 +220,7 @@ impl State {
 pub(crate) fn system_entry(id: String, destination: Ipv4Net) -> RouteEntry {
     RouteEntry {
         id,
-        destination,
+        destination: destination.into(),
         next_hop: String::new(),
         next_hop_type: "local".to_owned(),
         name: String::new(),
