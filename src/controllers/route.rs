@@ -9,6 +9,7 @@
 
 pub mod apply;
 pub mod availability;
+mod conditions;
 pub mod desired;
 mod hold;
 mod memory;

@@ -14,9 +14,17 @@ fn members(stage: &Stage) -> BTreeSet<String> {
     groups.flat_map(|group| group.servers.into_iter().map(|server| format!("cn-hangzhou.{}", server.id))).collect()
 }
 
-fn announce(stage: &Stage, node: &str) {
+fn announce<'a>(stage: &Stage, nodes: impl IntoIterator<Item = &'a String>) {
     let taint = json!([{ "key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule" }]);
-    stage.world.kube.patch::<Node>("", node, json!({ "spec": { "taints": taint } })).unwrap();
+    for node in nodes {
+        stage.world.kube.patch::<Node>("", node, json!({ "spec": { "taints": taint } })).unwrap();
+    }
+}
+
+fn leave<'a>(stage: &Stage, nodes: impl IntoIterator<Item = &'a String>) {
+    for node in nodes {
+        stage.world.leave(node).unwrap();
+    }
 }
 
 #[test]
@@ -40,11 +48,11 @@ fn new_nodes_serve_within_seconds_and_announced_ones_leave_before_they_go() {
             assert!(conditions.iter().any(|c| c.type_ == "NetworkUnavailable" && c.status == "False"), "{name}");
         }
 
-        added.iter().for_each(|name| announce(&stage, name));
+        announce(&stage, &added);
         stage.pass(Duration::from_secs(5)).await;
         assert_eq!(members(&stage), kept, "announced nodes get no new traffic");
         assert!(added.iter().all(|name| stage.node(name).is_some()), "they are still there to be drained");
-        added.iter().for_each(|name| stage.world.leave(name).unwrap());
+        leave(&stage, &added);
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(stage.world.kube.list::<Node>().len(), 3, "27 of 30 at once are believed if announced");
         assert_eq!(stage.cloud().routes(&table).len(), 3);
@@ -57,10 +65,10 @@ fn a_scale_in_that_nobody_announced_is_not_believed_at_once() {
     play(|stage| async move {
         let _replica = stage.start();
         let nodes = stage.joined(5).await;
-        nodes[..3].iter().for_each(|name| stage.world.leave(name).unwrap());
+        leave(&stage, &nodes[..3]);
         stage.pass(Duration::from_secs(300)).await;
         assert_eq!(stage.world.kube.list::<Node>().len(), 5);
-        nodes[..3].iter().for_each(|name| announce(&stage, name));
+        announce(&stage, &nodes[..3]);
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(stage.world.kube.list::<Node>().len(), 2, "the announcement may come late");
     });

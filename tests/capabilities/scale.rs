@@ -6,10 +6,16 @@ use ccm::sim::cloud::{Fault, FaultKind, Rate};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
-use crate::support::{Stage, play, taints};
+use crate::support::{Stage, play, play_unheard, taints};
 
 /// Room for the pod CIDRs of more than 256 nodes; a single replica, so that hours cost no renewals.
 const FLAGS: &[&str] = &["--leader-elect=false", "--cluster-cidr=172.16.0.0/12"];
+
+fn join(stage: &Stage, count: usize) {
+    for _ in 0..count {
+        stage.world.join().unwrap();
+    }
+}
 
 fn nodes(stage: &Stage) -> Vec<Node> {
     stage.world.kube.list::<Node>()
@@ -40,7 +46,7 @@ fn a_batch_that_is_throttled_once_is_initialised_within_seconds() {
         let _replica = stage.start_with(FLAGS, json!({}));
         stage.joined(1).await;
         stage.cloud().inject(Fault::on("ecs.DescribeInstances", FaultKind::Throttle { retry_after: None }).once());
-        (0..120).for_each(|_| _ = stage.world.join().unwrap());
+        join(&stage, 120);
         stage.pass(Duration::from_secs(10)).await;
         assert_eq!(uninitialised(&stage), 0);
     });
@@ -48,11 +54,11 @@ fn a_batch_that_is_throttled_once_is_initialised_within_seconds() {
 
 #[test]
 fn a_thousand_joining_nodes_are_initialised_within_ten_seconds_after_a_storm() {
-    play(|stage| async move {
+    play_unheard(|stage| async move {
         let _replica = stage.start_with(FLAGS, json!({}));
         stage.joined(3).await;
         stage.cloud().inject(Fault::on("*", FaultKind::Throttle { retry_after: None }));
-        (0..1000).for_each(|_| _ = stage.world.join().unwrap());
+        join(&stage, 1000);
         stage.pass(Duration::from_secs(150)).await;
         assert_eq!(uninitialised(&stage), 1000);
         let calls = stage.cloud().calls().len();
@@ -65,7 +71,7 @@ fn a_thousand_joining_nodes_are_initialised_within_ten_seconds_after_a_storm() {
 
 #[test]
 fn a_thousand_nodes_have_their_routes_within_three_minutes() {
-    play(|stage| async move {
+    play_unheard(|stage| async move {
         stage.cloud().configure(|options| options.rates = Rate::published());
         let _replica = stage.start_with(FLAGS, json!({}));
         stage.joined(1).await;
@@ -73,7 +79,7 @@ fn a_thousand_nodes_have_their_routes_within_three_minutes() {
         stage.clear_calls();
         let throttled = Fault::on("vpc.DescribeRouteEntryList", FaultKind::Throttle { retry_after: None });
         stage.cloud().inject(throttled.with_probability(0.3));
-        (0..1000).for_each(|_| _ = stage.world.join().unwrap());
+        join(&stage, 1000);
         stage.pass(Duration::from_secs(180)).await;
         assert_eq!(available(&stage), 1001);
         let created = done(&stage, "vpc.CreateRouteEntries");
@@ -83,10 +89,10 @@ fn a_thousand_nodes_have_their_routes_within_three_minutes() {
 
 #[test]
 fn a_full_route_table_is_told_to_those_who_find_no_room() {
-    play(|stage| async move {
+    play_unheard(|stage| async move {
         stage.cloud().configure(|options| options.quotas.route_entries = Some(200));
         let _replica = stage.start_with(FLAGS, json!({}));
-        (0..220).for_each(|_| _ = stage.world.join().unwrap());
+        join(&stage, 220);
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(done(&stage, "vpc.CreateRouteEntries"), 5, "{:?}", stage.words());
         assert_eq!(available(&stage), 200);

@@ -6,36 +6,30 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt, stream};
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
     Options,
     apply::apply,
-    availability,
     desired::{Desired, Need},
     memory::Memory,
-    plan::{Remembered, State, Step, plan, state},
+    plan::{Index, Remembered, State, Step, plan},
 };
 use crate::{
     clock::Clock,
     cloud::{Class, CloudProvider, Error, RouteChange, RouteOutcome, RouteTableId, RouteTableKind},
-    controllers::node::{kind::Kind, observe::name_of, opening::Openings, plan::NETWORK_UNAVAILABLE},
+    controllers::node::{observe::name_of, opening::Openings, plan::NETWORK_UNAVAILABLE},
     kubernetes::{
         cache::Store,
         condition,
         events::{Recorder, reference_of},
-        patch,
     },
     metrics::Routes,
 };
 
-/// How many conditions are written at a time.
-const WRITES_AT_ONCE: usize = 8;
 /// How soon a condition that could not be written is written again.
 const WRITE_AGAIN: Duration = Duration::from_secs(5);
 /// A failure that will probably pass is told to users only when it happened this often in a row.
@@ -174,8 +168,9 @@ impl Pass {
     ) {
         let now = Instant::now();
         let Some(entries) = memory.entries.get(table) else { return };
+        let index = Index::of(entries);
         for (destination, wanted) in &desired.routes {
-            let state = state(destination, &wanted.instance, entries);
+            let state = index.state(destination, &wanted.instance);
             if state != State::Missing {
                 memory.ours.extend(desired.change(destination));
             }
@@ -280,69 +275,6 @@ impl Pass {
         }
     }
 
-    fn condition(&self, node: &Node, desired: &Desired, states: &BTreeMap<String, State>) -> Option<NodeCondition> {
-        match states.get(&name_of(node)) {
-            Some(State::Settled) if self.is_closed(node) => {
-                availability::of_routes(node, State::Settling, self.clock.now())
-            }
-            Some(state) => availability::of_routes(node, *state, self.clock.now()),
-            None if desired.nodes.contains_key(&name_of(node)) => None,
-            None if node.metadata.deletion_timestamp.is_some() || Kind::of(node) == Kind::Unnamed => None,
-            None => self.without_routes(node),
-        }
-    }
-
-    /// Whether the node's interface may still drop what the routes bring. What was in service stays so.
-    fn is_closed(&self, node: &Node) -> bool {
-        condition::status(node, NETWORK_UNAVAILABLE) != Some("False")
-            && self.openings.as_ref().is_some_and(|openings| !openings.is_open(node))
-    }
-
-    fn without_routes(&self, node: &Node) -> Option<NodeCondition> {
-        let why = match Kind::of(node) {
-            Kind::Foreign(_) => return None,
-            _ if self.options.configure => "This node has no pod CIDR that needs a route",
-            _ => "Routes are not configured by the cloud controller manager",
-        };
-        availability::without_routes(node, why, self.clock.now())
-    }
-
-    /// Writes the conditions that changed. Tells whether all of them could be written.
-    async fn write_conditions(
-        &self,
-        nodes: &BTreeMap<String, Arc<Node>>,
-        condition: impl Fn(&Node) -> Option<NodeCondition>,
-    ) -> bool {
-        let changed: Vec<_> =
-            nodes.values().filter_map(|node| Some((node.clone(), condition(node.as_ref())?))).collect();
-        let failures = stream::iter(changed)
-            .map(|(node, condition)| self.write_condition(node, condition))
-            .buffer_unordered(WRITES_AT_ONCE)
-            .filter(|written| std::future::ready(!written))
-            .count()
-            .await;
-        failures == 0
-    }
-
-    /// Tells whether it could be written, or need not be any more.
-    async fn write_condition(&self, node: Arc<Node>, condition: NodeCondition) -> bool {
-        let name = name_of(&node);
-        // The uid keeps the patch from a new node of the same name.
-        let body = json!({ "metadata": { "uid": node.metadata.uid }, "status": { "conditions": [condition] } });
-        match patch::strategic_status(&self.api, &name, body).await {
-            Ok(_) => {
-                let reason = condition.reason.as_deref().unwrap_or_default();
-                tracing::info!(node = name, status = condition.status, reason, "set NetworkUnavailable");
-                true
-            }
-            Err(error) if error.is_not_found() => true,
-            Err(error) => {
-                tracing::warn!(%error, node = name, "cannot tell whether the node's routes are there");
-                false
-            }
-        }
-    }
-
     /// Tells the user of a node, once.
     fn report(
         &self,
@@ -411,16 +343,18 @@ fn without(step: Step, stuck: &BTreeSet<IpNet>) -> Step {
 
 /// The state of each node's least advanced route.
 fn states(memory: &Memory, desired: &Desired) -> BTreeMap<String, State> {
+    let index = |table: &RouteTableId| memory.entries.get(table).map(|entries| Index::of(entries));
+    let tables: Option<Vec<_>> = memory.tables.as_ref().map(|tables| tables.iter().map(index).collect());
     let of = |need: &Need| {
         let mut least = if need.incomplete { State::Missing } else { State::Settled };
-        let Some(tables) = &memory.tables else { return least.max(State::Unknown) };
+        let Some(tables) = &tables else { return least.max(State::Unknown) };
         for table in tables {
-            let Some(entries) = memory.entries.get(table) else {
+            let Some(entries) = table else {
                 least = least.max(State::Unknown);
                 continue;
             };
             for destination in &need.destinations {
-                least = least.max(state(destination, &need.instance, entries));
+                least = least.max(entries.state(destination, &need.instance));
             }
         }
         least

@@ -43,6 +43,10 @@ pub struct Remembered<'a> {
     pub held: &'a BTreeSet<IpNet>,
 }
 
+/// The entries of one table by destination.
+#[derive(Debug, Default)]
+pub struct Index<'a>(BTreeMap<IpNet, Vec<&'a Route>>);
+
 /// How far a wanted route is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
@@ -64,10 +68,7 @@ enum Owner {
 pub fn plan(desired: &Desired, scope: &Scope, entries: &[Route], remembered: Remembered<'_>) -> Plan {
     let mut plan = Plan::default();
     let (mut wrong, mut missing, mut leftover) = (Vec::new(), Vec::new(), Vec::new());
-    let mut by_destination: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
-    for entry in entries {
-        by_destination.entry(entry.destination).or_default().push(entry);
-    }
+    let Index(mut by_destination) = Index::of(entries);
     for (destination, wanted) in &desired.routes {
         let create = RouteChange { destination: *destination, instance: wanted.instance.clone() };
         let there = by_destination.remove(destination).unwrap_or_default();
@@ -114,16 +115,6 @@ pub fn plan(desired: &Desired, scope: &Scope, entries: &[Route], remembered: Rem
     plan
 }
 
-/// How far the route to `destination` by `instance` is, in a table with these entries.
-pub fn state(destination: &IpNet, instance: &InstanceId, entries: &[Route]) -> State {
-    let right = |entry: &&Route| entry.destination == *destination && entry.instance.as_ref() == Some(instance);
-    match entries.iter().find(right).map(|entry| entry.status) {
-        Some(RouteStatus::Available) => State::Settled,
-        Some(RouteStatus::Pending | RouteStatus::Modifying | RouteStatus::Deleting) => State::Settling,
-        None => State::Missing,
-    }
-}
-
 /// The entry in the form in which it is deleted; `None` if it does not point at one instance.
 pub fn change(entry: &Route) -> Option<RouteChange> {
     let instance = entry.instance.clone()?;
@@ -151,6 +142,28 @@ fn owner(desired: &Desired, entry: &Route, remembered: Remembered<'_>) -> Owner 
         Owner::Us
     } else {
         Owner::Suspect
+    }
+}
+
+// === impl Index ===
+
+impl<'a> Index<'a> {
+    pub fn of(entries: &'a [Route]) -> Self {
+        let mut index: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
+        for entry in entries {
+            index.entry(entry.destination).or_default().push(entry);
+        }
+        Self(index)
+    }
+
+    /// How far the route to `destination` by `instance` is.
+    pub fn state(&self, destination: &IpNet, instance: &InstanceId) -> State {
+        let there = self.0.get(destination).map(Vec::as_slice).unwrap_or_default();
+        match there.iter().find(|entry| entry.instance.as_ref() == Some(instance)).map(|entry| entry.status) {
+            Some(RouteStatus::Available) => State::Settled,
+            Some(RouteStatus::Pending | RouteStatus::Modifying | RouteStatus::Deleting) => State::Settling,
+            None => State::Missing,
+        }
     }
 }
 

@@ -183,12 +183,12 @@ fn states_tell_how_far_a_route_is() {
     let with = |status| {
         let mut table = entries(&["10.0.1.0/24 i-a"]);
         table[0].status = status;
-        state(&to, &"i-a".into(), &table)
+        Index::of(&table).state(&to, &"i-a".into())
     };
     assert_eq!(with(RouteStatus::Available), State::Settled);
     assert_eq!(with(RouteStatus::Pending), State::Settling);
-    assert_eq!(state(&to, &"i-a".into(), &entries(&["10.0.1.0/24 i-b"])), State::Missing);
-    assert_eq!(state(&to, &"i-a".into(), &[]), State::Missing);
+    assert_eq!(Index::of(&entries(&["10.0.1.0/24 i-b"])).state(&to, &"i-a".into()), State::Missing);
+    assert_eq!(Index::of(&[]).state(&to, &"i-a".into()), State::Missing);
 }
 
 /// The table after the first `count` changes of the plan.
@@ -258,7 +258,7 @@ proptest! {
         prop_assert_eq!(&converged.steps, &vec![]);
         prop_assert_eq!(sorted(&foreign(&straight)), sorted(&foreign(&table)));
         for (destination, wanted) in &desired.routes {
-            let there = state(destination, &wanted.instance, &straight) == State::Settled;
+            let there = Index::of(&straight).state(destination, &wanted.instance) == State::Settled;
             prop_assert!(there || converged.obstacles.contains_key(destination), "{} is missing", destination);
         }
     }
