@@ -312,3 +312,72 @@ fn a_preserved_load_balancer_goes_on_working_and_is_the_users() {
         assert_eq!(told.iter().filter(|(reason, _)| reason == "PreservedOnDelete").count(), 1, "{told:?}");
     });
 }
+
+#[test]
+fn a_service_stays_with_the_load_balancer_that_it_shows() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        let (id, other) = (by_hand(&stage, &[]), by_hand(&stage, &[]));
+        share(&stage, "web", &id, &[(80, "TCP")]);
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        let annotate = |value: Value| {
+            let patch = json!({ "metadata": { "annotations": { (format!("{PREFIX}id")): value } } });
+            stage.world.kube.patch::<Service>("default", "web", patch).unwrap();
+        };
+        for (value, expected) in [
+            (json!(other), "cannot be bound to ip"),
+            (Value::Null, "name it in the annotation id"),
+            (json!("lb-nowhere"), "does not exist in this region"),
+        ] {
+            stage.clear_calls();
+            annotate(value.clone());
+            stage.pass(Duration::from_secs(30)).await;
+            let told = failures(&stage, "web");
+            assert!(told.iter().any(|text| text.contains(expected)), "{value}: {told:?}");
+            assert_eq!(writes(&stage), Vec::<String>::new(), "{value}");
+        }
+        annotate(json!(id));
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(30)).await;
+        assert_eq!(stage.cloud().groups(&id)[0].servers.len(), 2, "{:?}", stage.told("web"));
+        assert_eq!(stage.cloud().load_balancers().len(), 2);
+    });
+}
+
+#[test]
+fn the_override_can_be_given_later_and_taken_back_and_is_refused_when_wrong() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        let id = by_hand(&stage, &[]);
+        listener_by_hand(&stage, &id, "80", "mine");
+        let (id_key, force) = (format!("{PREFIX}id"), format!("{PREFIX}force-override-listeners"));
+        let spec =
+            json!({ "type": "LoadBalancer", "ports": [{ "name": "a", "port": 80 }, { "name": "b", "port": 81 }] });
+        stage.expose("web", &[(&id_key, &id)], spec);
+        stage.address("web").await;
+        let annotate = async |value: Value| {
+            let patch = json!({ "metadata": { "annotations": { (force.as_str()): value } } });
+            stage.world.kube.patch::<Service>("default", "web", patch).unwrap();
+            stage.pass(Duration::from_secs(20)).await;
+        };
+        stage.pass(Duration::from_secs(20)).await;
+        assert_eq!(listeners(&stage, &id), ["80/tcp mine"]);
+        stage.clear_calls();
+        annotate(json!("yes")).await;
+        assert!(failures(&stage, "web").iter().any(|text| text.contains("force-override-listeners")));
+        assert_eq!(writes(&stage), Vec::<String>::new());
+        annotate(json!("true")).await;
+        assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/web/default/c1", "81/tcp k8s/81/web/default/c1"]);
+        stage.clear_calls();
+        annotate(json!("false")).await;
+        annotate(Value::Null).await;
+        assert_eq!(listeners(&stage, &id).len(), 2, "they go with the Service");
+        assert_eq!(writes(&stage), Vec::<String>::new());
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+        assert_eq!(listeners(&stage, &id), Vec::<String>::new());
+    });
+}

@@ -350,3 +350,67 @@ fn a_list_that_was_changed_by_hand_is_put_right_by_the_audit() {
         );
     });
 }
+
+#[test]
+fn a_list_that_somebody_else_uses_stays_and_holds_no_deletion_up() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        limited(&stage, &json!(["10.0.0.0/8"])).await;
+        let list = lists(&stage).pop().unwrap().id;
+        let made = [("LoadBalancerName", "by-hand"), ("LoadBalancerSpec", "slb.s1.small")];
+        let made = stage.cloud().administer("slb.CreateLoadBalancer", &made).unwrap();
+        let theirs = [
+            ("LoadBalancerId", made["LoadBalancerId"].as_str().unwrap()),
+            ("ListenerPort", "80"),
+            ("Bandwidth", "-1"),
+            ("BackendServerPort", "80"),
+            ("AclStatus", "on"),
+            ("AclType", "white"),
+            ("AclId", &list),
+        ];
+        stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &theirs).unwrap();
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+        assert_eq!((lists(&stage).len(), stage.cloud().load_balancers().len()), (1, 1));
+        let told = stage.told("web");
+        assert!(told.iter().any(|(reason, text)| reason == "AccessListInUse" && text.contains(&list)), "{told:?}");
+    });
+}
+
+/// Credentials from before may not allow anything about lists. Services that need none must not care.
+#[test]
+fn services_without_ranges_need_no_rights_about_lists() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        limited(&stage, &json!([])).await;
+        replica.stop().await.unwrap();
+        for action in ["DescribeAccessControlLists", "DescribeAccessControlListAttribute", "CreateAccessControlList"] {
+            stage.cloud().inject(Fault::on(&format!("slb.{action}"), FaultKind::Denied));
+        }
+        // It looks as if a process before had been stopped halfway.
+        let label = json!({ "metadata": { "labels": { "service.beta.kubernetes.io/hash": "0" } } });
+        stage.world.kube.patch::<Service>("default", "web", label).unwrap();
+        let replica = stage.start_alone();
+        stage.pass(Duration::from_secs(30)).await;
+        let failed = |stage: &Stage| stage.told("web").iter().any(|(reason, _)| reason.contains("Fail"));
+        assert!(!failed(&stage), "{:?}", stage.told("web"));
+        // With ranges, members are still kept, and what is missing is told.
+        change(&stage, json!(["10.0.0.0/8"])).await;
+        assert!(
+            stage
+                .told("web")
+                .iter()
+                .any(|(reason, text)| reason == "SyncLoadBalancerFailed" && text.contains("AccessControl"))
+        );
+        assert_eq!(control(&stage)[0].as_deref(), Some("off"), "as it was");
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(20)).await;
+        let load_balancer = stage.cloud().load_balancers().pop().unwrap();
+        assert_eq!(stage.cloud().groups(&load_balancer.id)[0].servers.len(), 2);
+        replica.stop().await.unwrap();
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        let _replica = stage.start_alone();
+        stage.pass(Duration::from_secs(30)).await;
+        assert!(stage.service("web").is_none(), "{:?}", stage.told("web"));
+    });
+}

@@ -56,8 +56,22 @@ fn play_as<F: Future<Output = ()>>(seed: u64, heard: bool, story: impl FnOnce(St
         story(stage.clone()).await;
         drop(listening);
         stage.look_for_secrets();
+        assert_eq!(not_allowed(&stage), Vec::<String>::new(), "add them to config/ram-policies");
         assert_eq!(stage.world.cloud.contract_breaches(), Vec::<String>::new(), "the simulator broke the contract");
     });
+}
+
+/// The actions called that the RAM policies we ship do not allow.
+fn not_allowed(stage: &Stage) -> Vec<String> {
+    let policies = [
+        include_str!("../../config/ram-policies/node.json"),
+        include_str!("../../config/ram-policies/route.json"),
+        include_str!("../../config/ram-policies/service.json"),
+    ];
+    let allowed =
+        |action: &str| policies.iter().any(|policy| policy.contains(&format!("\"{}\"", action.replace('.', ":"))));
+    let needs_a_policy = |action: &String| ["slb.", "ecs.", "vpc."].iter().any(|product| action.starts_with(product));
+    stage.cloud().call_counts().into_keys().filter(needs_a_policy).filter(|action| !allowed(action)).collect()
 }
 
 /// A cluster, a cloud, and any number of controller replicas.

@@ -73,6 +73,16 @@ impl<'a> Values<'a> {
             .filter_map(|annotation| Some((annotation.sets, self.text(annotation.suffix)?)))
             .collect();
         let address = self.text("ip");
+        if let Some((key, value)) = self.annotations.find("ip")
+            && self.text("address-type").as_deref() != Some("intranet")
+            && self.annotations.get("id").is_none()
+        {
+            self.mistake(
+                key,
+                value,
+                "absent: without address-type: intranet, the cloud chooses the address".to_owned(),
+            );
+        }
         if let Some(wrong) = address.as_ref().filter(|text| text.parse::<IpAddr>().is_err()) {
             self.mistake(format!("{PREFIX}ip"), wrong, "an address such as 192.168.0.10".to_owned());
         }

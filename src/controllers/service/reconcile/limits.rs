@@ -65,8 +65,11 @@ impl Controller {
             }]))),
             Some(Allowed::Everybody) | None => {
                 let unexplained = state.is_some_and(|state| access::has_unexplained_list(desired, state));
-                if unexplained || self.may_have_stopped_halfway(key, service) {
-                    self.lists.look(&*self.cloud, &self.options.cluster_id).await?;
+                if (unexplained || self.may_have_stopped_halfway(key, service))
+                    && let Err(error) = self.look_for_lists().await
+                {
+                    access.failures.push(error);
+                    return Ok(Leftovers::Unknown);
                 }
                 let lists = self.lists.own(&desired.owner).into_iter().map(|own| own.list.id).collect();
                 if let Some(state) = state {
@@ -74,6 +77,17 @@ impl Controller {
                 }
                 Ok(Leftovers::But(None))
             }
+        }
+    }
+
+    /// Looks for lists that may be left from before. Whoever is not allowed to see any has made none.
+    async fn look_for_lists(&self) -> Result<(), Error> {
+        match self.lists.look(&*self.cloud, &self.options.cluster_id).await {
+            Err(error) if error.class == Class::Denied => {
+                tracing::debug!(%error, "access control lists cannot be seen; there are none of ours, then");
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 
@@ -129,7 +143,7 @@ impl Controller {
     ) -> Result<(), Failure> {
         let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
         if ranges.is_some_and(|ranges| !ranges.is_empty()) || !self.records.is_settled(key) {
-            self.lists.look(&*self.cloud, &self.options.cluster_id).await?;
+            self.look_for_lists().await?;
         }
         let mut access = AccessPass::new(&*self.cloud, &self.lists, owner);
         if release {
