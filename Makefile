@@ -7,6 +7,9 @@ RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 GO_VERSION := $(shell sed -n 's/^go *//p' tests/*/go.mod | sort -V | tail -1)
 # Further words for the demo, such as `make demo ARGS=--exit`.
 ARGS ?=
+# How many random lives `make soak` plays, and which one alone if one is named.
+SEEDS ?= 1000
+SEED ?=
 # What `make image` builds, and with what.
 IMAGE ?= $(BINARY):$(shell sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml)
 DOCKER ?= docker
@@ -18,7 +21,7 @@ CONTROL_PLANE_SOURCES := $(addprefix tests/kubernetes/,go.mod go.sum audit-polic
 KUBERNETES_VERSION := $(shell sed -n 's/^\tk8s.io\/kubernetes v\([0-9.]*\)$$/\1/p' tests/kubernetes/go.mod)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sdk test-kubernetes demo-kubernetes bench lint build image prerequisites
+.PHONY: help demo test test-sdk test-kubernetes demo-kubernetes soak bench lint build image prerequisites
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +66,9 @@ $(CONTROL_PLANE): $(CONTROL_PLANE_SOURCES)
 		-X k8s.io/component-base/version.gitVersion=v$(KUBERNETES_VERSION) \
 		-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION))) \
 		-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION)))" .
+
+soak: prerequisites ## Plays random lives of a cluster: SEEDS=10000 of them, or SEED=417 alone
+	SEEDS=$(SEEDS) SEED=$(SEED) cargo test --locked --test capabilities lives::soak -- --ignored
 
 bench: build ## Measures speed, memory and size
 	@# Building the benches puts a binary with the simulators in the same place.

@@ -1,7 +1,14 @@
 //! How many calls a second the simulated cloud takes, signatures checked, with 5,000 instances
 //! and 1,000 load balancers in its state, on two threads without sockets.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::cast_precision_loss
+)]
 
 use std::{
     collections::BTreeMap,
@@ -45,6 +52,19 @@ fn main() {
     let all: Vec<(&str, &str, &Parameters)> =
         mix.iter().flat_map(|(name, (version, calls))| calls.iter().map(move |call| (*version, *name, call))).collect();
     println!("{:<44} {:>12.0}  5000", "all of them in turn", run(&runtime, &cloud, &all));
+    // By now every log is full.
+    let before = resident();
+    let again = run(&runtime, &cloud, &all) * LENGTH.as_secs_f64();
+    let grown = i64::try_from(resident()).unwrap() - i64::try_from(before).unwrap();
+    println!("{:<44} {:>10} MB", "resident memory", before >> 20);
+    println!("{:<44} {:>10.1} MB  0", format!("  grown by {again:.0} calls more"), grown as f64 / f64::from(1 << 20));
+}
+
+/// Bytes of memory that this process holds.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: usize = text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+    pages * 4096
 }
 
 /// Load balancers with a listener and a group of ten members each.

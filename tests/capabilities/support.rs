@@ -5,6 +5,9 @@
 pub mod host;
 pub mod secrets;
 
+pub mod picture;
+pub mod tripwire;
+
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use ccm::{
@@ -134,13 +137,18 @@ impl Stage {
     }
 
     pub fn start_as(&self, config: Config, transport: Arc<dyn Transport>) -> Replica {
+        self.start_between(self.world.kube.client(), transport, config)
+    }
+
+    /// Starts a controller that reaches both the cluster and the cloud in another way.
+    pub fn start_between(&self, client: kube::Client, transport: Arc<dyn Transport>, config: Config) -> Replica {
         self.secrets.look_at("the configuration", &format!("{config} {config:?}"));
         let transport = Arc::new(Overheard { inner: transport, watch: self.secrets.clone() });
         let shutdown = Shutdown::new();
         let metrics = Metrics::default();
         self.metrics.lock().push(metrics.clone());
         let surroundings = Surroundings {
-            client: self.world.kube.client(),
+            client,
             metadata: transport.clone(),
             transport,
             clock: self.clock.clone(),

@@ -2,8 +2,8 @@
 //!
 //! It is computed exactly as the released controller does it: SHA-224 over a YAML rendering of
 //! part of the object, in the style of Go's yaml.v2. So neither program sees a change when it
-//! takes over from the other. This program itself compares desired with observed state and does
-//! not decide by the hash.
+//! takes over from the other. This program itself compares desired with observed state; the hash
+//! only tells it whether the last pass reached its end.
 
 use std::{cmp::Ordering, fmt::Write};
 

@@ -60,6 +60,11 @@ pub fn shown_address(service: &Service) -> Option<&str> {
     ingress(service).first().and_then(|ingress| ingress.ip.as_deref())
 }
 
+/// The fingerprint that the last pass left which reached its end.
+pub fn shown_hash(service: &Service) -> Option<&String> {
+    service.metadata.labels.as_ref()?.get(HASH_LABEL)
+}
+
 /// A name in place of an address.
 pub fn host_name(name: &str) -> LoadBalancerIngress {
     LoadBalancerIngress { hostname: Some(name.to_owned()), ..LoadBalancerIngress::default() }

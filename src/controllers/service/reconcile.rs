@@ -1,6 +1,7 @@
 //! One pass over one Service.
 
 mod cleanup;
+mod doubts;
 mod failure;
 mod limits;
 mod lost;
@@ -108,6 +109,7 @@ impl Controller {
             None => None,
         };
         let state = self.find(key, service, &owner, &requested, had_finalizer).await?;
+        let state = self.with_leftovers(service, state).await?;
         let there_before = state.as_ref().map(|state| &state.load_balancer);
         let unheeded = unheeded::notices(service, &requested, there_before);
         for notice in self.records.new_notices(key, "unheeded", unheeded) {
@@ -144,6 +146,7 @@ impl Controller {
             self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref()).await?;
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
+        self.believe_that_it_is_gone(&owner, &mut pass).await;
         if let (Leftovers::But(keep), true) = (&leftovers, pass.failures.is_empty() && pass.conflicts.is_empty()) {
             access.remove(keep.as_ref(), false).await;
         }

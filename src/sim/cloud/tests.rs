@@ -1,5 +1,6 @@
 //! The simulated cloud through its router, with requests that are signed here.
 
+mod bounds;
 mod client;
 mod control;
 mod ecs;
