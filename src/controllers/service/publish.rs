@@ -37,8 +37,13 @@ pub async fn show(
 
 /// Removes labels and status; answers the object as it is then.
 pub async fn hide(client: &Client, service: &Service) -> Result<Service, patch::Error> {
-    let Some(change) = hiding(service) else { return Ok(service.clone()) };
-    patch::merge_status(&api(client, service), name(service), change).await
+    let mut service = service.clone();
+    // What the cache shows may be older than what the last pass wrote; each answer is newer.
+    for _ in 0..3 {
+        let Some(change) = hiding(&service) else { break };
+        service = patch::merge_status(&api(client, &service), name(&service), change).await?;
+    }
+    Ok(service)
 }
 
 fn api(client: &Client, service: &Service) -> Api<Service> {
@@ -155,5 +160,21 @@ mod tests {
         let hidden: Service = serde_json::from_value(object).unwrap();
         assert_eq!(hiding(&hidden), None);
         assert_eq!(shown_address(&hidden), None);
+    }
+
+    #[cfg(feature = "sim")]
+    #[tokio::test]
+    async fn what_the_cache_does_not_show_yet_is_removed_too() {
+        use crate::{clock::Clock, entropy::Entropy, sim::kube::Kube};
+        let kube = Kube::new(Clock::system(), Entropy::seeded(1));
+        let service = json!({
+            "metadata": { "name": "web", "namespace": "default", "labels": { ID_LABEL: "lb-1" } },
+            "spec": { "ports": [{ "port": 80 }] },
+        });
+        let stale: Service = kube.create(&serde_json::from_value(service).unwrap()).unwrap();
+        kube.patch::<Service>("default", "web", json!({ "metadata": { "labels": { HASH_LABEL: "abc" } } })).unwrap();
+        let hidden = hide(&kube.client(), &stale).await.unwrap();
+        assert_eq!(hidden.metadata.labels.unwrap_or_default().len(), 0);
+        assert_eq!(kube.get::<Service>("default", "web").unwrap().metadata.labels.unwrap_or_default().len(), 0);
     }
 }
