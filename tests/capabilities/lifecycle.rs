@@ -497,3 +497,31 @@ fn a_scheduler_that_a_protocol_lacks_is_told_for_that_port_and_holds_nothing_up(
         assert!(told.iter().any(|text| text.contains("port 81") && text.contains("\"sch\"")), "{told:?}");
     });
 }
+
+#[test]
+fn names_that_are_too_long_together_are_no_obstacle() {
+    play(|stage| async move {
+        let cluster = format!("c{}", "0123456789abcdef".repeat(2));
+        let keys = json!({ "clusterID": cluster });
+        let replica = stage.start_with(&["--leader-elect=false"], keys.clone());
+        stage.joined(2).await;
+        let name = format!("s{}", "x".repeat(62));
+        stage.expose(&name, &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
+        stage.address(&name).await;
+        stage.pass(Duration::from_secs(20)).await;
+        let id = stage.cloud().load_balancers().pop().unwrap().id;
+        let groups = || stage.cloud().groups(&id);
+        assert_eq!((groups().len(), groups()[0].servers.len()), (1, 2), "{:?}", stage.told(&name));
+        assert_eq!(stage.cloud().listeners(&id).len(), 1);
+        replica.stop().await.unwrap();
+        stage.clear_calls();
+        let _replica = stage.start_with(&["--leader-elect=false"], keys);
+        stage.pass(Duration::from_secs(60)).await;
+        assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
+        let ports = json!({ "spec": { "ports": [{ "name": "p", "port": 80, "nodePort": 31999 }] } });
+        stage.world.kube.patch::<Service>("default", &name, ports).unwrap();
+        stage.pass(Duration::from_secs(20)).await;
+        assert_eq!(groups().len(), 1, "the old one is known as ours: {:?}", groups());
+        assert!(groups()[0].name.starts_with("k8s/31999/"));
+    });
+}

@@ -414,3 +414,41 @@ fn services_without_ranges_need_no_rights_about_lists() {
         assert!(stage.service("web").is_none(), "{:?}", stage.told("web"));
     });
 }
+
+#[test]
+fn on_a_users_load_balancer_only_listeners_of_the_services_own_are_limited() {
+    for override_listeners in ["false", "true"] {
+        play(|stage| async move {
+            let _replica = stage.start_alone();
+            stage.joined(1).await;
+            let made = [("LoadBalancerName", "by-hand"), ("LoadBalancerSpec", "slb.s1.small")];
+            let made = stage.cloud().administer("slb.CreateLoadBalancer", &made).unwrap();
+            let id = made["LoadBalancerId"].as_str().unwrap();
+            let theirs =
+                [("LoadBalancerId", id), ("ListenerPort", "443"), ("Bandwidth", "-1"), ("BackendServerPort", "80")];
+            stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &theirs).unwrap();
+            let keys = ["id", "force-override-listeners"].map(|suffix| format!("{PREFIX}{suffix}"));
+            expose(&stage, &[(&keys[0], id), (&keys[1], override_listeners)], &json!(["10.0.0.0/8"]));
+            stage.address("web").await;
+            stage.pass(Duration::from_secs(20)).await;
+            let limited: Vec<u16> = stage
+                .cloud()
+                .listeners(id)
+                .iter()
+                .filter(|listener| listener.setting("AclStatus") == Some("on"))
+                .map(|listener| listener.port)
+                .collect();
+            let told = stage.told("web");
+            let unsupported = told.iter().any(|(reason, text)| {
+                reason == "FeatureNotSupported" && text.contains("not supported for user-managed LB")
+            });
+            assert_eq!(
+                (limited, unsupported),
+                if override_listeners == "true" { (vec![80], false) } else { (vec![], true) }
+            );
+            stage.world.kube.delete::<Service>("default", "web").unwrap();
+            stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+            assert_eq!((lists(&stage).len(), stage.cloud().listeners(id).len()), (0, 1));
+        });
+    }
+}

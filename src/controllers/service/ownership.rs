@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
+use sha2::{Digest, Sha256};
 
+use super::hash;
 use crate::cloud::{LoadBalancer, LoadBalancerState, Member, ServerGroup};
 
 /// Finalizer of Services that have a classic load balancer.
@@ -23,6 +25,12 @@ pub const CLUSTER_TAG: &str = "ack.aliyun.com";
 pub const REUSE_TAG: &str = "kubernetes.reused.by.user";
 /// The reason that goes with modification protection.
 pub const PROTECTION_REASON: &str = "managed.by.ack";
+
+/// The longest name of a group, and description of a member (SLB `CreateVServerGroup`). Names of
+/// Services, namespaces and clusters can be longer together.
+const LONGEST_NAME: usize = 80;
+/// Hexadecimal digits in a shortened mark.
+const DIGEST: usize = 16;
 
 /// The Service that objects are marked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +81,19 @@ impl Owner {
     /// The name of the group whose members listen on `port` (a node port, a pod port or a pod
     /// port's name), and the description of its members.
     pub fn group_name(&self, port: &str) -> String {
-        self.mark(port)
+        let mark = self.mark(port);
+        if mark.len() <= LONGEST_NAME { mark } else { self.short_mark(port) }
+    }
+
+    /// What stands for a mark that is too long: `k8s/<port>/<digest>/<service>.<namespace>`, cut.
+    fn short_mark(&self, port: &str) -> String {
+        let mark = format!("k8s/{port}/{}/{}.{}", self.digest(), self.service, self.namespace);
+        mark.chars().take(LONGEST_NAME).collect()
+    }
+
+    fn digest(&self) -> String {
+        let whole = format!("{}/{}/{}", self.service, self.namespace, self.cluster);
+        hash::hex(&Sha256::digest(whole.as_bytes())).chars().take(DIGEST).collect()
     }
 
     fn mark(&self, port: &str) -> String {
@@ -97,7 +117,7 @@ impl Owner {
 
     /// Whether a group with this name was made for this Service.
     pub fn owns_group(&self, name: &str) -> bool {
-        Mark::parse(name).is_some_and(|mark| self.matches(&mark))
+        Mark::parse(name).is_some_and(|mark| self.matches(&mark)) || digest_in(name) == Some(&self.digest())
     }
 
     /// Whether a member was put into its group for this Service.
@@ -119,9 +139,25 @@ impl Owner {
     }
 }
 
+/// Whether a group of this name, or a member or listener of this description, was made for some
+/// Service, of this cluster or another.
+pub fn is_mark(text: &str) -> bool {
+    Mark::parse(text).is_some() || digest_in(text).is_some()
+}
+
+/// The digest in a shortened mark.
+fn digest_in(text: &str) -> Option<&str> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let is_digest = |text: &str| text.len() == DIGEST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match parts[..] {
+        ["k8s", _, digest, _] if is_digest(digest) => Some(digest),
+        _ => None,
+    }
+}
+
 /// Whether any Service has something on the load balancer, of this cluster or another.
 pub fn is_used(state: &LoadBalancerState) -> bool {
-    let marked = |text: &String| Mark::parse(text).is_some();
+    let marked = |text: &String| is_mark(text);
     let group = |group: &ServerGroup| marked(&group.name) || group.members.iter().any(|m| marked(&m.description));
     state.listeners.iter().any(|listener| marked(&listener.description)) || state.groups.iter().any(group)
 }
@@ -166,6 +202,21 @@ mod tests {
         assert_eq!(owner().default_name(), "a5e4dbfc9c2ae4642b0335607860aef6");
         assert_eq!(owner().listener_description(443), "k8s/443/web/shop/c1");
         assert_eq!(owner().group_name("30080"), "k8s/30080/web/shop/c1");
+    }
+
+    #[test]
+    fn a_name_that_would_be_too_long_is_shortened_and_known_again() {
+        let long = |service: &str| Owner { service: service.into(), namespace: "n".repeat(63), ..owner() };
+        let (one, other) = (long(&"s".repeat(63)), long(&"s".repeat(62)));
+        let name = one.group_name("30080");
+        assert!(name.len() == 80 && name.starts_with("k8s/30080/"), "{name}");
+        assert!(one.owns_group(&name) && is_mark(&name));
+        assert!(!other.owns_group(&name) && !owner().owns_group(&name));
+        assert_ne!(one.group_name("30081"), name);
+        assert!(one.owns_group(&one.mark("30080")), "as the released controller names it");
+        for foreign in ["k8s/30080/0123456789abcdef", "k8s/30080/x123456789abcdef/s.n", "a/b/0123456789abcdef/c"] {
+            assert!(!is_mark(foreign), "{foreign}");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Controller {
         let Some(id) = desired.requested.id.clone().filter(|_| desired.requested.force_override_listeners) else {
             return;
         };
-        let claims = self.earlier_claims(service, &id);
+        let claims = self.earlier_claims(service, &id, &state.load_balancer);
         if claims.is_empty() {
             return;
         }
@@ -111,12 +111,18 @@ impl Controller {
     }
 
     /// The ports that Services before this one want on the load balancer.
-    fn earlier_claims(&self, service: &Service, id: &LoadBalancerId) -> BTreeMap<(u16, Protocol), Key> {
+    fn earlier_claims(
+        &self,
+        service: &Service,
+        id: &LoadBalancerId,
+        there: &LoadBalancer,
+    ) -> BTreeMap<(u16, Protocol), Key> {
         let age = |service: &Service| (service.metadata.creation_timestamp.clone(), Key::of(service));
         let mut claims = BTreeMap::new();
         for other in self.sharers(id).filter(|other| age(other) < age(service)) {
             let Ok(requested) = Annotations::of(&other).parse() else { continue };
-            if !requested.force_override_listeners {
+            let owner = Owner::of(&other, &self.options.cluster_id);
+            if !requested.force_override_listeners || self.check_reuse(&other, &owner, &requested, there).is_err() {
                 continue;
             }
             for port in other.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
