@@ -50,6 +50,7 @@ fn a_stopped_instance_gets_the_shutdown_taint_and_loses_it_when_it_is_back() {
         let _replica = stage.start();
         let nodes = stage.joined(3).await;
         let instance = nodes[0].split_once('.').unwrap().1;
+        let before = stage.node(&nodes[0]).unwrap().metadata.uid;
         stage.cloud().set_instance_status(instance, InstanceStatus::Stopped);
         stage.world.set_ready(&nodes[0], "Unknown").unwrap();
         let taint = "node.cloudprovider.kubernetes.io/shutdown".to_owned();
@@ -57,7 +58,8 @@ fn a_stopped_instance_gets_the_shutdown_taint_and_loses_it_when_it_is_back() {
         stage.cloud().set_instance_status(instance, InstanceStatus::Running);
         stage.world.set_ready(&nodes[0], "True").unwrap();
         stage.until("no taint", || taints(&stage.node(&nodes[0])?).is_empty().then_some(())).await;
-        assert!(stage.node(&nodes[0]).is_some());
+        stage.pass(Duration::from_secs(600)).await;
+        assert_eq!(stage.node(&nodes[0]).unwrap().metadata.uid, before, "a reboot is not a deletion");
     });
 }
 

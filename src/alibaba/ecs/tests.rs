@@ -2,8 +2,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    alibaba::rpc::testing::Script,
+    alibaba::rpc::testing::{Script, maimed},
     cloud::{InstanceStatus, RegionId},
+    entropy::Entropy,
 };
 
 fn region() -> RegionId {
@@ -221,4 +222,61 @@ async fn forwarding_is_allowed_on_an_interface() {
             "SourceDestCheck=false",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_with_odd_parts_spoils_no_other() {
+    let script = Script::default();
+    let odd = json!({
+        "InstanceId": "i-2", "Status": "Hibernating", "VpcAttributes": null, "EipAddress": null, "Tags": { "Tag": [{ "TagKey": null }] },
+        "PublicIpAddress": { "IpAddress": [null, "nonsense"] }, "InnerIpAddress": null, "ZoneId": null, "InstanceType": null,
+        "NetworkInterfaces": { "NetworkInterface": [{ "NetworkInterfaceId": null, "Type": "Primary", "Ipv6Sets": null }] },
+    });
+    let mut reply = instances(&["i-1"]);
+    reply["Instances"]["Instance"].as_array_mut().unwrap().push(odd);
+    script.answer(200, &reply);
+    let found = script.cloud().instances(&region(), &ids(&["i-1", "i-2"])).await.unwrap();
+    assert_eq!(found.len(), 2);
+    let odd = found.iter().find(|instance| instance.id.as_str() == "i-2").unwrap();
+    assert_eq!(odd.status, InstanceStatus::Other("Hibernating".to_owned()));
+    assert!(odd.private_addresses.is_empty() && odd.public_addresses.is_empty() && odd.primary_interface.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_primary_interfaces_primary_address_comes_first() {
+    let script = Script::default();
+    let interface = |id: &str, kind: &str, address: &str| json!({ "NetworkInterfaceId": id, "Type": kind, "PrimaryIpAddress": address });
+    script.answer(
+        200,
+        &json!({ "Instances": { "Instance": [{
+            "InstanceId": "i-1",
+            "VpcAttributes": { "PrivateIpAddress": { "IpAddress": ["10.0.0.9", "10.0.0.7", "10.0.0.5"] } },
+            "NetworkInterfaces": { "NetworkInterface": [
+                interface("eni-2", "Secondary", "10.0.0.7"), interface("eni-3", "Secondary", "10.0.0.9"),
+                interface("eni-1", "Primary", "10.0.0.5"),
+            ] },
+        }] } }),
+    );
+    let found = script.cloud().instances(&region(), &ids(&["i-1"])).await.unwrap().remove(0);
+    assert_eq!(found.private_addresses[0].to_string(), "10.0.0.5");
+    assert_eq!(found.primary_interface.unwrap().as_str(), "eni-1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_whatever_upsets_the_reading() {
+    for seed in 0..500 {
+        let (script, entropy) = (Script::default(), Entropy::seeded(seed));
+        let (one, other) = (maimed(&instances(&["i-1", "i-2"]), &entropy), maimed(&interfaces(), &entropy));
+        for answer in [&one, &one, &other, &other] {
+            script.answer(200, answer);
+        }
+        if let Ok(found) = script.cloud().instances(&region(), &ids(&["i-1", "i-2"])).await {
+            assert!(found.len() <= 2, "seed {seed}");
+        }
+        let script = Script::default();
+        script.answer(200, &other).answer(200, &other);
+        if let Ok(found) = script.cloud().network_interfaces(&region(), &["eni-1".into()]).await {
+            assert!(found.len() <= 1, "seed {seed}");
+        }
+    }
 }

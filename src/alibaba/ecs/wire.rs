@@ -43,12 +43,12 @@ pub(super) struct Instance {
     #[serde(default, deserialize_with = "decode::text")]
     spot_strategy: String,
     #[serde(default)]
-    public_ip_address: List<String>,
+    public_ip_address: List<Option<String>>,
     #[serde(default)]
-    inner_ip_address: List<String>,
-    #[serde(default)]
+    inner_ip_address: List<Option<String>>,
+    #[serde(default, deserialize_with = "decode::or_empty")]
     eip_address: EipAddress,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "decode::or_empty")]
     vpc_attributes: VpcAttributes,
     #[serde(default)]
     network_interfaces: List<AttachedInterface>,
@@ -67,12 +67,13 @@ struct EipAddress {
 #[serde(rename_all = "PascalCase")]
 struct VpcAttributes {
     #[serde(default)]
-    private_ip_address: List<String>,
+    private_ip_address: List<Option<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct AttachedInterface {
+    #[serde(default, deserialize_with = "decode::text")]
     network_interface_id: String,
     #[serde(default, rename = "Type", deserialize_with = "decode::text")]
     kind: String,
@@ -154,8 +155,8 @@ impl Instance {
     /// `region` is the one that was asked.
     pub(super) fn into_instance(self, region: &RegionId) -> cloud::Instance {
         let primary = self.network_interfaces.0.iter().find(|interface| interface.kind.eq_ignore_ascii_case("primary"));
-        let public = self.public_ip_address.0.iter().chain([&self.eip_address.ip_address]);
-        let private = self.inner_ip_address.0.iter().chain(&self.vpc_attributes.private_ip_address.0);
+        let public = self.public_ip_address.0.iter().flatten().chain([&self.eip_address.ip_address]);
+        let private = self.inner_ip_address.0.iter().chain(&self.vpc_attributes.private_ip_address.0).flatten();
         let mut private = decode::addresses(private);
         // Addresses come in any order; clients take the first one, so it has to be the primary one.
         let main = primary.and_then(|interface| interface.primary_ip_address.parse().ok());
@@ -175,7 +176,10 @@ impl Instance {
             ipv6_addresses: primary
                 .map(|interface| decode::addresses(interface.ipv6_sets.0.iter().map(|ip| &ip.ipv6_address)))
                 .unwrap_or_default(),
-            primary_interface: primary.map(|interface| NetworkInterfaceId::new(&interface.network_interface_id)),
+            primary_interface: primary
+                .map(|interface| &interface.network_interface_id)
+                .filter(|id| !id.is_empty())
+                .map(NetworkInterfaceId::new),
             tags: decode::tags(self.tags),
         }
     }

@@ -19,7 +19,7 @@ pub struct List<T>(pub Vec<T>);
 /// A tag as `{TagKey, TagValue}` or `{Key, Value}`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Tag {
-    #[serde(rename = "TagKey", alias = "Key")]
+    #[serde(default, rename = "TagKey", alias = "Key", deserialize_with = "text")]
     key: String,
     #[serde(default, rename = "TagValue", alias = "Value", deserialize_with = "text")]
     value: String,
@@ -104,6 +104,11 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     optional_text(deserializer).map(Option::unwrap_or_default)
 }
 
+/// A part that is absent or `null`: as if it were empty. One odd part must not spoil the list it stands in.
+pub fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 /// Text that is absent, `null` or empty: `None`.
 pub fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     match Value::deserialize(deserializer)? {
@@ -138,7 +143,7 @@ pub fn optional_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 
 /// Tags by key.
 pub fn tags(list: impl IntoIterator<Item = Tag>) -> BTreeMap<String, String> {
-    list.into_iter().map(|tag| (tag.key, tag.value)).collect()
+    list.into_iter().filter(|tag| !tag.key.is_empty()).map(|tag| (tag.key, tag.value)).collect()
 }
 
 /// The texts that are addresses; the cloud fills some fields with empty text.

@@ -161,3 +161,25 @@ impl Transport for Script {
         answer(&sent)
     }
 }
+
+/// The reply with one thing in it replaced by something that no contract allows.
+pub(crate) fn maimed(reply: &Value, entropy: &Entropy) -> Value {
+    fn replace(value: &mut Value, at: &mut u64, with: &Value) -> bool {
+        if *at == 0 {
+            *value = with.clone();
+            return true;
+        }
+        *at -= 1;
+        match value {
+            Value::Object(fields) => fields.values_mut().any(|inner| replace(inner, at, with)),
+            Value::Array(items) => items.iter_mut().any(|inner| replace(inner, at, with)),
+            _ => false,
+        }
+    }
+    let odd =
+        [json!(null), json!(""), json!("?"), json!(-1), json!(1e300), json!(true), json!([]), json!({}), json!([null])];
+    let with = &odd[usize::try_from(entropy.below(odd.len() as u64)).unwrap()];
+    let mut reply = reply.clone();
+    replace(&mut reply, &mut entropy.below(60), with);
+    reply
+}

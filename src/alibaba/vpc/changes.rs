@@ -119,7 +119,9 @@ impl Alibaba {
                 Err(error) => error,
             };
             match (error.class, routes) {
-                (Class::NotFound, [_]) if change == Change::Delete => Ok(vec![RouteOutcome::Done]),
+                (Class::NotFound, [_]) if change == Change::Delete && is_about_entry(&error) => {
+                    Ok(vec![RouteOutcome::Done])
+                }
                 (Class::Invalid | Class::NotFound, [_, _, ..]) => {
                     let (left, right) = routes.split_at(routes.len() / 2);
                     let mut all = self.change_half(change, table, left).await;
@@ -141,6 +143,12 @@ impl Alibaba {
             Err(error) => routes.iter().map(|_| RouteOutcome::Failed(error.clone())).collect(),
         }
     }
+}
+
+/// Whether it is the entry that does not exist, and not its table: another region knows none of ours.
+fn is_about_entry(error: &Error) -> bool {
+    let code = error.code.to_ascii_lowercase();
+    code.starts_with("invalidrouteentry") || code.starts_with("vpc_router_entry")
 }
 
 /// The reply lists failures only. An entry that is not among them succeeded, unless the reply

@@ -4,8 +4,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    alibaba::rpc::{Policy, Reached, testing::Script},
+    alibaba::rpc::{
+        Policy, Reached,
+        testing::{Script, maimed},
+    },
     cloud::{Class, RouteStatus, RouteTableKind},
+    entropy::Entropy,
 };
 
 fn change(destination: &str, instance: &str) -> RouteChange {
@@ -174,6 +178,10 @@ async fn an_entry_that_is_gone_counts_as_deleted() {
     script.refuse(404, "InvalidRouteEntry.NotFound", "gone");
     let outcomes = script.cloud().delete_routes(&table(), &changes[..1]).await.unwrap();
     assert_eq!(outcomes, [RouteOutcome::Done]);
+
+    script.refuse(404, "InvalidRouteTableId.NotFound", "a table of another region");
+    let error = script.cloud().delete_routes(&table(), &changes[..1]).await.unwrap_err();
+    assert_eq!(error.class, Class::NotFound);
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,4 +262,27 @@ async fn without_a_vpc_the_error_says_so() {
         error.to_string(),
         "vpc-id on the metadata server: no VPC is configured, and there is no metadata server"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_whatever_upsets_the_reading() {
+    let entry = |to: &str, hop: &str| {
+        let hop = json!({ "NextHopId": hop, "NextHopType": "Instance" });
+        json!({ "DestinationCidrBlock": to, "RouteEntryId": to, "Type": "Custom", "Status": "Available", "NextHops": { "NextHop": [hop] } })
+    };
+    let reply = json!({ "RouteEntrys": { "RouteEntry": [entry("10.1.0.0/24", "i-1"), entry("fd00::/64", "i-2")] }, "TotalCount": 2 });
+    for seed in 0..500 {
+        let (script, entropy) = (Script::default(), Entropy::seeded(seed));
+        let odd = maimed(&reply, &entropy);
+        script.answer(200, &odd).answer(200, &odd);
+        if let Ok(found) = script.cloud().routes(&table()).await {
+            assert!(found.len() <= 2, "seed {seed}");
+        }
+        let (script, refusals) =
+            (Script::default(), maimed(&changed(&[("10.1.0.0/24", "i-1", "QuotaExceeded")]), &entropy));
+        script.answer(200, &refusals);
+        if let Ok(outcomes) = script.cloud().create_routes(&table(), &[change("10.1.0.0/24", "i-1")]).await {
+            assert_eq!(outcomes.len(), 1, "seed {seed}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ fn the_smallest_configuration_has_the_documented_defaults_and_no_warning() {
          server_group_batch=40 node_batch=100 node_workers=1 aggregation_wait=1s node_period=5m \
          skip_source_dest_check=false configure_routes=true cluster_cidrs=172.16.0.0/16 route_period=5m \
          route_batch=50 route_tables=discovered leader_elect=true lease=kube-system/ccm lease_duration=15s \
-         renew_deadline=10s retry_period=2s health=:10258 metrics=:8080 kubeconfig=none kube_qps=20 kube_burst=30 \
+         renew_deadline=10s retry_period=2s health=:10258 metrics=:8080 kubeconfig=none kube_qps=200 kube_burst=2000 \
          log_format=text v=0 ipv6_dual_stack=false"
     );
     assert_eq!(config.leader.hostname, "host-1");

@@ -138,10 +138,10 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Kubernetes,
         "kube-api-qps",
         Kind::Decimal,
-        "20",
+        "200",
         "Requests a second to the API server; 0 or less is without limit",
     ),
-    flag(Group::Kubernetes, "kube-api-burst", Kind::Integer, "30", "Requests to the API server that may go at once"),
+    flag(Group::Kubernetes, "kube-api-burst", Kind::Integer, "2000", "Requests to the API server that may go at once"),
     flag(
         Group::Leader,
         "leader-elect",

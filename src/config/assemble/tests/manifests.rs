@@ -64,3 +64,23 @@ fn the_files_shipped_here_are_read_without_a_warning() {
         assert_eq!(config("", file).warnings, Vec::<String>::new(), "{file}");
     }
 }
+
+#[test]
+fn the_daemon_set_starts_on_the_first_node_of_a_cluster() {
+    // Its node is tainted, has no network, no address and no DNS, all of which wait for this program.
+    let manifest: serde_json::Value =
+        serde_yaml::from_str(include_str!("../../../../deploy/base/daemonset.yaml")).unwrap();
+    let pod = &manifest["spec"]["template"]["spec"];
+    assert_eq!((&pod["hostNetwork"], &pod["dnsPolicy"]), (&true.into(), &"Default".into()));
+    let tolerations = pod["tolerations"].as_array().unwrap();
+    for taint in [
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/network-unavailable",
+        "node-role.kubernetes.io/control-plane",
+    ] {
+        let tolerates =
+            |toleration: &serde_json::Value| toleration["key"] == taint && toleration["operator"] == "Exists";
+        assert!(tolerations.iter().any(tolerates), "{taint}");
+    }
+}
