@@ -115,30 +115,6 @@ fn each_setting_is_created_changed_left_alone_and_refused_when_wrong() {
 }
 
 #[test]
-fn an_http_port_sends_on_to_its_https_port() {
-    play(|stage| async move {
-        with_certificates(&stage, &[("cert-1", "2030-01-01T00:00:00Z")]);
-        let _replica = stage.start();
-        stage.joined(1).await;
-        let annotations =
-            [(key("protocol-port"), "http:80,https:443"), (key("cert-id"), "cert-1"), (key("forward-port"), "80:443")];
-        let annotations: Vec<(&str, &str)> = annotations.iter().map(|(key, value)| (key.as_str(), *value)).collect();
-        let ports = json!([{ "name": "http", "port": 80 }, { "name": "https", "port": 443 }]);
-        stage.expose("web", &annotations, json!({ "type": "LoadBalancer", "ports": ports }));
-        stage.address("web").await;
-        stage.pass(Duration::from_secs(20)).await;
-        let load_balancer = stage.cloud().load_balancers().pop().unwrap();
-        let listeners = stage.cloud().listeners(&load_balancer.id);
-        assert_eq!(listeners.iter().map(|l| l.port).collect::<Vec<_>>(), [80, 443], "{:?}", stage.told("web"));
-        assert_eq!(listeners[0].settings.get("ForwardPort"), Some("443"));
-        assert_eq!(listeners[0].settings.get("ListenerForward"), Some("on"));
-        stage.clear_calls();
-        stage.pass(Duration::from_secs(300)).await;
-        assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
-    });
-}
-
-#[test]
 fn a_certificate_that_is_missing_or_over_is_never_put_in_place() {
     for (id, expires, expected) in [
         ("cert-gone", "2030-01-01T00:00:00Z", "can not found cert by id"),
@@ -157,20 +133,4 @@ fn a_certificate_that_is_missing_or_over_is_never_put_in_place() {
             assert!(stage.told("web").iter().any(|(_, message)| message.contains(expected)), "{:?}", stage.told("web"));
         });
     }
-}
-
-#[test]
-fn the_status_shows_a_host_name_when_asked() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        let hostname = key("hostname");
-        stage.expose("web", &[(&hostname, "shop.example.com")], port("tcp"));
-        let shown = |service: Service| service.status?.load_balancer?.ingress?.pop();
-        let ingress = stage.until("a status", || shown(stage.service("web")?)).await;
-        assert_eq!((ingress.hostname.as_deref(), ingress.ip), (Some("shop.example.com"), None));
-        annotate(&stage, json!({ (hostname.as_str()): null })).await;
-        let ingress = shown(stage.service("web").unwrap()).unwrap();
-        assert!(ingress.hostname.is_none() && ingress.ip.is_some(), "{ingress:?}");
-    });
 }

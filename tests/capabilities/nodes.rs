@@ -9,41 +9,6 @@ use serde_json::json;
 
 use crate::support::{Stage, play, taints};
 
-fn label(node: &Node, key: &str) -> String {
-    node.metadata.labels.as_ref().and_then(|all| all.get(key)).cloned().unwrap_or_default()
-}
-
-#[test]
-fn a_joining_node_is_initialised() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        let name = stage.joined(1).await.remove(0);
-        stage.pass(Duration::from_secs(10)).await;
-        let node = stage.node(&name).unwrap();
-        assert_eq!(taints(&node), Vec::<String>::new());
-        assert_eq!(label(&node, "topology.kubernetes.io/region"), "cn-hangzhou");
-        assert!(label(&node, "topology.kubernetes.io/zone").starts_with("cn-hangzhou-"));
-        assert_ne!(label(&node, "node.kubernetes.io/instance-type"), "");
-        let status = node.status.unwrap();
-        let kinds: Vec<String> = status.addresses.unwrap().into_iter().map(|address| address.type_).collect();
-        assert_eq!(kinds, ["InternalIP", "Hostname"]);
-        let available = status.conditions.unwrap().into_iter().find(|c| c.type_ == "NetworkUnavailable").unwrap();
-        assert_eq!((available.status.as_str(), available.reason.as_deref()), ("False", Some("RouteCreated")));
-        let told: Vec<String> = stage.told(&name).into_iter().map(|(reason, _)| reason).collect();
-        assert!(told.contains(&"InitializedNode".to_owned()), "{told:?}");
-        let instance = name.split_once('.').unwrap().1;
-        let unchecked = stage.cloud().with_state(|state| {
-            state
-                .ecs
-                .interfaces
-                .values()
-                .filter(|i| i.instance.as_deref() == Some(instance))
-                .all(|i| !i.source_dest_check)
-        });
-        assert!(unchecked, "pod routes need the source/destination check to be off");
-    });
-}
-
 #[test]
 fn a_stopped_instance_gets_the_shutdown_taint_and_loses_it_when_it_is_back() {
     play(|stage| async move {
@@ -60,26 +25,6 @@ fn a_stopped_instance_gets_the_shutdown_taint_and_loses_it_when_it_is_back() {
         stage.until("no taint", || taints(&stage.node(&nodes[0])?).is_empty().then_some(())).await;
         stage.pass(Duration::from_secs(600)).await;
         assert_eq!(stage.node(&nodes[0]).unwrap().metadata.uid, before, "a reboot is not a deletion");
-    });
-}
-
-#[test]
-fn a_node_whose_instance_is_gone_is_deleted_with_its_route_and_member() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        let nodes = stage.joined(4).await;
-        stage.expose_web();
-        stage.address("web").await;
-        stage.pass(Duration::from_secs(20)).await;
-        let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
-        assert_eq!(stage.cloud().routes(&table).len(), 4);
-        stage.world.leave(&nodes[1]).unwrap();
-        stage.until("the Node deleted", || stage.node(&nodes[1]).is_none().then_some(())).await;
-        stage.pass(Duration::from_secs(60)).await;
-        assert_eq!(stage.cloud().routes(&table).len(), 3);
-        let load_balancer = stage.cloud().load_balancers().remove(0);
-        assert_eq!(stage.cloud().groups(&load_balancer.id)[0].servers.len(), 3);
-        assert!(stage.told(&nodes[1]).iter().any(|(reason, _)| reason == "DeletedNode"));
     });
 }
 

@@ -63,52 +63,6 @@ fn eni(addresses: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn pods_come_and_go_with_one_lookup_each() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        let all = addresses(&stage, 6);
-        slice(&stage, &all[..4]);
-        expose(&stage);
-        stage.until("four members", || (members(&stage) == eni(&all[..4])).then_some(())).await;
-        let load_balancer = stage.cloud().load_balancers().pop().unwrap();
-        assert_eq!(stage.cloud().groups(&load_balancer.id)[0].name, "k8s/8080/web/default/c1");
-        stage.pass(Duration::from_secs(30)).await;
-        stage.clear_calls();
-        slice(&stage, &all[2..]);
-        stage.pass(Duration::from_secs(30)).await;
-        assert_eq!(members(&stage), eni(&all[2..]));
-        assert_eq!(
-            stage.words(),
-            [
-                "ecs.DescribeNetworkInterfaces",
-                "slb.AddVServerGroupBackendServers",
-                "slb.RemoveVServerGroupBackendServers"
-            ]
-        );
-    });
-}
-
-#[test]
-fn a_pod_without_interface_holds_nobody_back_and_is_told() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        let all = addresses(&stage, 2);
-        slice(&stage, &[all[0].clone(), all[1].clone(), "10.9.9.9".to_owned()]);
-        expose(&stage);
-        stage.until("two members", || (members(&stage) == eni(&all)).then_some(())).await;
-        // One that is gone goes, whatever cannot be found.
-        slice(&stage, &[all[0].clone(), "10.9.9.9".to_owned()]);
-        stage.pass(Duration::from_secs(30)).await;
-        assert_eq!(members(&stage), eni(&all[..1]));
-        let told = stage.told("web");
-        assert!(
-            told.iter().any(|(_, message)| message.contains("Not sync pods [10.9.9.9] whose eni is invalid")),
-            "{told:?}"
-        );
-    });
-}
-
-#[test]
 fn members_stay_while_the_cloud_shows_no_interfaces() {
     use ccm::sim::cloud::{Fault, FaultKind};
     play(|stage| async move {

@@ -19,12 +19,18 @@ mod autoscaling;
 mod conflicts;
 #[path = "../stories/events.rs"]
 mod events;
+#[path = "../stories/listeners.rs"]
+mod listeners;
 #[path = "../stories/nodes.rs"]
 mod nodes;
 #[path = "../stories/outages.rs"]
 mod outages;
+#[path = "../stories/pods.rs"]
+mod pods;
 #[path = "../stories/replicas.rs"]
 mod replicas;
+#[path = "../stories/routes.rs"]
+mod routes;
 #[path = "../stories/services.rs"]
 mod services;
 

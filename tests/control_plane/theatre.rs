@@ -15,6 +15,7 @@ use k8s_openapi::{
         apps::v1::Deployment,
         coordination::v1::Lease,
         core::v1::{Event, Node, Pod, Service},
+        discovery::v1::EndpointSlice,
     },
 };
 use kube::{
@@ -147,6 +148,7 @@ async fn clear(administrator: &Client) {
         let _ = services.delete(&name, &DeleteParams::default()).await;
     }
     remove_all::<Deployment>(administrator).await;
+    remove_all::<EndpointSlice>(administrator).await;
     remove_all::<Event>(administrator).await;
     let now = DeleteParams::default().grace_period(0);
     let nodes: Api<Node> = Api::all(administrator.clone());

@@ -6,9 +6,16 @@ macro_rules! each_story {
     ($play:ident) => {
         each_story! { $play:
             nodes::pods_run_once_their_node_is_initialised;
-            nodes::the_node_of_a_released_instance_goes;
-            nodes::a_node_has_a_route_for_its_pods;
             autoscaling::a_scaling_group_goes_from_3_to_30_and_back;
+            nodes::the_node_of_a_released_instance_goes_with_its_route_and_member;
+            nodes::a_stopped_instance_is_marked_until_it_is_back;
+            routes::every_node_gets_its_route_and_foreign_entries_stay;
+            pods::pods_come_and_go_with_one_lookup_each;
+            pods::a_pod_without_interface_holds_nobody_back_and_is_told;
+            listeners::an_http_port_sends_on_to_its_https_port;
+            listeners::a_setting_is_changed_in_place;
+            listeners::the_status_shows_a_host_name_when_asked;
+            services::a_load_balancer_bears_the_released_controllers_marks;
             services::a_service_lives_from_creation_to_deletion;
             services::members_follow_nodes_and_traffic_policy;
             services::two_services_do_not_mind_each_other;

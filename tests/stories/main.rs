@@ -12,9 +12,12 @@ mod stage;
 mod autoscaling;
 mod conflicts;
 mod events;
+mod listeners;
 mod nodes;
 mod outages;
+mod pods;
 mod replicas;
+mod routes;
 mod services;
 
 #[macro_use]

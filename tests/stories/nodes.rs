@@ -32,33 +32,53 @@ pub async fn pods_run_once_their_node_is_initialised(stage: Stage) {
     assert_eq!(label("topology.kubernetes.io/region"), "cn-hangzhou");
     assert!(label("topology.kubernetes.io/zone").starts_with("cn-hangzhou-"));
     assert!(label("node.kubernetes.io/instance-type").starts_with("ecs."));
-    assert!(addresses(&initialised).iter().any(|(kind, _)| kind == "InternalIP"), "{initialised:?}");
+    let kinds: Vec<String> = addresses(&initialised).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["InternalIP", "Hostname"], "{initialised:?}");
+    let instance = node.split_once('.').unwrap().1;
+    let checked = stage.cloud().with_state(|state| {
+        let mut own = state.ecs.interfaces.values().filter(|interface| interface.instance.as_deref() == Some(instance));
+        own.any(|interface| interface.source_dest_check)
+    });
+    assert!(!checked, "pod routes need the source/destination check to be off");
+    let told =
+        || async { stage.told(&node).await.iter().any(|(_, reason, _)| reason == "InitializedNode").then_some(()) };
+    stage.until("the initialisation told", told).await;
 }
 
-pub async fn the_node_of_a_released_instance_goes(stage: Stage) {
+pub async fn the_node_of_a_released_instance_goes_with_its_route_and_member(stage: Stage) {
     let _replica = stage.start();
-    let nodes = stage.joined(2).await;
+    let nodes = stage.joined(3).await;
+    stage.expose_web().await;
+    let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
+    let counts = || {
+        let balancers = stage.cloud().load_balancers();
+        let members = balancers.iter().flat_map(|lb| stage.cloud().groups(&lb.id)).map(|g| g.servers.len()).sum();
+        (stage.cloud().routes(&table).len(), members)
+    };
+    stage.until("a route and a member each", || async { (counts() == (3usize, 3usize)).then_some(()) }).await;
     stage.release(&nodes[0]).await;
     stage.until("the Node gone", || async { stage.node(&nodes[0]).await.is_none().then_some(()) }).await;
-    assert!(stage.node(&nodes[1]).await.is_some(), "the other one stays");
+    stage.until("route and member gone", || async { (counts() == (2, 2)).then_some(()) }).await;
+    for other in &nodes[1..] {
+        assert!(stage.node(other).await.is_some(), "the others stay");
+    }
+    let told =
+        || async { stage.told(&nodes[0]).await.iter().any(|(_, reason, _)| reason == "DeletedNode").then_some(()) };
+    stage.until("the deletion told", told).await;
 }
 
-pub async fn a_node_has_a_route_for_its_pods(stage: Stage) {
+pub async fn a_stopped_instance_is_marked_until_it_is_back(stage: Stage) {
     let _replica = stage.start();
     let nodes = stage.joined(2).await;
-    for name in &nodes {
-        let instance = name.split_once('.').unwrap().1;
-        let routed = || async {
-            let cidr = stage.node(name).await?.spec?.pod_cidr?;
-            let tables = stage.cloud().route_tables("vpc-bp1sim");
-            let mut entries = tables.iter().flat_map(|table| stage.cloud().routes(table));
-            entries.any(|entry| entry.destination.to_string() == cidr && entry.next_hop == instance).then_some(())
-        };
-        stage.until("a route to the node", routed).await;
-        let available =
-            || async { (condition(&stage.node(name).await?, "NetworkUnavailable")? == "False").then_some(()) };
-        stage.until("the network told available", available).await;
-    }
+    stage.switch_off(&nodes[0]).await;
+    let marked = || async {
+        let node = stage.node(&nodes[0]).await.expect("a stopped instance is not gone");
+        let taints = node.spec?.taints.unwrap_or_default();
+        Some(taints.iter().any(|taint| taint.key == "node.cloudprovider.kubernetes.io/shutdown"))
+    };
+    stage.until("the shutdown taint", || async { marked().await.filter(|marked| *marked) }).await;
+    stage.switch_on(&nodes[0]).await;
+    stage.until("no shutdown taint", || async { marked().await.filter(|marked| !*marked) }).await;
 }
 
 fn phase(pod: &Pod) -> &str {
@@ -77,9 +97,4 @@ fn ready(slices: &[EndpointSlice]) -> usize {
 fn addresses(node: &Node) -> Vec<(String, String)> {
     let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
     addresses.map(|a| (a.type_.clone(), a.address.clone())).collect()
-}
-
-fn condition(node: &Node, kind: &str) -> Option<String> {
-    let mut all = node.status.as_ref()?.conditions.as_ref()?.iter();
-    Some(all.find(|c| c.type_ == kind)?.status.clone())
 }

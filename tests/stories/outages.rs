@@ -25,6 +25,7 @@ pub async fn a_leader_cut_off_is_followed_and_writes_no_more(stage: Stage) {
 
     // The leader notices nothing but that no answer comes; there is something to do for whoever leads.
     line.silence();
+    let last = stage.lease().await.unwrap().spec.unwrap().renew_time.unwrap().0;
     let node = stage.join().await;
     stage.expose("other", &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] })).await;
     let ended = first.ended().await;
@@ -36,6 +37,13 @@ pub async fn a_leader_cut_off_is_followed_and_writes_no_more(stage: Stage) {
 
     let now = stage.lease().await.unwrap().spec.unwrap();
     assert_eq!(now.lease_transitions.unwrap(), held.lease_transitions.unwrap() + 1, "one takeover: {now:?}");
+    let taken = now.acquire_time.unwrap().0;
+    let waited = Duration::try_from(taken.duration_since(last)).unwrap();
+    assert!(waited >= Duration::from_secs(6), "nobody took it before it was over: {waited:?}");
+    if stage.is_simulated() {
+        // Lease, the time of a renewal that was under way, and between two attempts up to 2.2 s.
+        assert!(waited <= Duration::from_millis(6_000 + 1_000 + 2_200), "{waited:?}");
+    }
     assert_eq!(stage.cloud().load_balancers().len(), 2, "{:?}", stage.calls());
     assert_eq!(stage.turns().len(), 2, "who wrote to the cloud, one after the other: {:?}", stage.turns());
 }

@@ -9,6 +9,23 @@ use crate::stage::{Stage, address_of};
 
 const FINALIZER: &str = "service.k8s.alibaba/resources";
 
+pub async fn a_load_balancer_bears_the_released_controllers_marks(stage: Stage) {
+    let _replica = stage.start();
+    let nodes = stage.joined(3).await;
+    let service = stage.expose_web().await;
+    stage.ensured("web").await;
+    let name: String = format!("a{}", service.uid().unwrap().replace('-', "")).chars().take(32).collect();
+    let all = stage.cloud().load_balancers();
+    assert_eq!((all.len(), &all[0].name), (1, &name));
+    assert_eq!(all[0].tags.get("kubernetes.do.not.delete"), Some(&name));
+    assert_eq!(all[0].tags.get("ack.aliyun.com").map(String::as_str), Some("c1"));
+    let port = service.spec.unwrap().ports.unwrap()[0].node_port.unwrap();
+    assert_eq!(stage.cloud().groups(&all[0].id)[0].name, format!("k8s/{port}/web/default/c1"));
+    assert_eq!(members(&stage), set(&nodes));
+    let reasons: Vec<String> = stage.told("web").await.into_iter().map(|(_, reason, _)| reason).collect();
+    assert_eq!(reasons, ["EnsuredLoadBalancer"]);
+}
+
 pub async fn a_service_lives_from_creation_to_deletion(stage: Stage) {
     let _replica = stage.start();
     stage.joined(2).await;
@@ -48,6 +65,8 @@ pub async fn a_service_lives_from_creation_to_deletion(stage: Stage) {
     stage.delete_service("web").await;
     stage.until("the Service gone", || async { stage.service("web").await.is_none().then_some(()) }).await;
     assert_eq!(stage.cloud().load_balancers().len(), 0, "{:?}", stage.calls());
+    let told = stage.told("web").await;
+    assert!(told.iter().all(|(kind, _, _)| kind != "Warning"), "{told:?}");
 }
 
 pub async fn members_follow_nodes_and_traffic_policy(stage: Stage) {

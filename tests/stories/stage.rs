@@ -22,7 +22,7 @@ use ccm::{
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
     sim::{
-        cloud::{self, Call, Cloud},
+        cloud::{self, Call, Cloud, ecs::InstanceStatus},
         world::World,
     },
 };
@@ -45,6 +45,9 @@ use tokio::task::JoinHandle;
 /// tell one from another.
 pub const KEYS: [(&str, &str); 4] =
     [("testid", "testsecret"), ("first", "secret1"), ("second", "secret2"), ("third", "secret3")];
+
+/// What the annotations for classic load balancers begin with.
+pub const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
 
 /// Flags for a lease that is over soon.
 pub const SHORT: [&str; 3] =
@@ -139,6 +142,11 @@ impl Stage {
         Replica { task: tokio::spawn(daemon::run(config(key, flags), surroundings, shutdown.clone())), shutdown }
     }
 
+    /// Whether time is, so that how long something takes is exact.
+    pub fn is_simulated(&self) -> bool {
+        !self.cluster.real
+    }
+
     /// Lets time pass, where a story is about things that last.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
@@ -219,17 +227,36 @@ impl Stage {
         names
     }
 
+    /// A new instance that is no node; answers its id.
+    pub fn boot(&self) -> String {
+        self.world.boot(self.machines.fetch_add(1, Ordering::Relaxed) + 1).unwrap()
+    }
+
+    /// The instance of a node is switched off: kubelet falls silent.
+    pub async fn switch_off(&self, node: &str) {
+        self.cloud().set_instance_status(node.split_once('.').unwrap().1, InstanceStatus::Stopped);
+        self.speak(node, false).await;
+    }
+
+    pub async fn switch_on(&self, node: &str) {
+        self.cloud().set_instance_status(node.split_once('.').unwrap().1, InstanceStatus::Running);
+        self.speak(node, true).await;
+    }
+
+    async fn speak(&self, node: &str, speaks: bool) {
+        if self.cluster.real {
+            let label = json!({ "metadata": { "labels": { MACHINE: speaks.then_some("true") } } });
+            let nodes: Api<Node> = Api::all(self.administrator());
+            nodes.patch(node, &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+        } else {
+            self.world.set_ready(node, if speaks { "True" } else { "Unknown" }).unwrap();
+        }
+    }
+
     /// The instance of a node is released: kubelet falls silent.
     pub async fn release(&self, node: &str) {
-        if self.cluster.real {
-            let (_, instance) = node.split_once('.').unwrap();
-            self.cloud().remove_instance(instance);
-            let silent = json!({ "metadata": { "labels": { MACHINE: null } } });
-            let nodes: Api<Node> = Api::all(self.cluster.administrator.clone());
-            nodes.patch(node, &PatchParams::default(), &Patch::Merge(silent)).await.unwrap();
-        } else {
-            self.world.leave(node).unwrap();
-        }
+        self.cloud().remove_instance(node.split_once('.').unwrap().1);
+        self.speak(node, false).await;
     }
 
     /// Puts a taint with the effect `NoSchedule` on a node, beside those that it has.
@@ -292,13 +319,16 @@ impl Stage {
 
     /// Changes the spec of a Service by a merge patch.
     pub async fn change(&self, name: &str, spec: Value) -> Service {
-        let patch = Patch::Merge(json!({ "spec": spec }));
-        self.api().patch(name, &PatchParams::default(), &patch).await.unwrap()
+        self.patch_service(name, json!({ "spec": spec })).await
     }
 
     pub async fn annotate(&self, service: &str, key: &str, value: &str) {
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": { key: value } } }));
-        self.api::<Service>().patch(service, &PatchParams::default(), &patch).await.unwrap();
+        self.patch_service(service, json!({ "metadata": { "annotations": { key: value } } })).await;
+    }
+
+    /// Changes a Service by a merge patch.
+    pub async fn patch_service(&self, name: &str, change: Value) -> Service {
+        self.api().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap()
     }
 
     pub async fn annotate_node(&self, node: &str, key: &str, value: &str) {
