@@ -59,7 +59,6 @@ impl Scene {
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_secs(6 * 60 * 60),
-            dry_run: false,
         };
         let mut scene = Self {
             service: serde_json::from_value(service).unwrap(),

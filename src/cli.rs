@@ -30,8 +30,8 @@ pub use simulate::{AllOptions, CloudOptions, ClusterOptions, Simulate, SimulateO
 /// What the program was asked to do.
 #[derive(Debug)]
 pub enum Command {
-    /// Be the cloud controller manager.
-    Run(Box<Config>),
+    /// Be the cloud controller manager. The arguments are those that the configuration came from.
+    Run { config: Box<Config>, arguments: Vec<OsString> },
     /// Play the main job on simulated surroundings.
     #[cfg(feature = "sim")]
     Demo(DemoOptions),
@@ -64,8 +64,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>, environment: &dyn En
     {
         return usage::command(arguments);
     }
-    match config::read(arguments, environment) {
-        Ok(Request::Run(config)) => Ok(Command::Run(config)),
+    let arguments: Vec<OsString> = arguments.collect();
+    match config::read(arguments.clone(), environment) {
+        Ok(Request::Run(config)) => Ok(Command::Run { config, arguments }),
         Ok(Request::Help { all: true }) => Err(Exit::printing(usage::usage().render_long_help().to_string())),
         Ok(Request::Help { all: false }) => Err(Exit::printing(usage::usage().render_help().to_string())),
         Ok(Request::Version) => Err(Exit::printing(format!("{}\n", config::build_info::line()))),

@@ -72,6 +72,16 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>, environment: &dyn Env
     }
 }
 
+/// Reads the same arguments again, after files may have changed.
+pub fn reread(arguments: &[OsString], environment: &dyn Environment) -> Result<Config, Invalid> {
+    match read(arguments.iter().cloned(), environment)? {
+        Request::Run(config) => Ok(*config),
+        Request::Help { .. } | Request::Version => {
+            Err(Invalid(vec!["the arguments do not start the daemon".to_owned()]))
+        }
+    }
+}
+
 fn listed(problems: &[String]) -> String {
     match problems {
         [only] => only.clone(),

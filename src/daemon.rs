@@ -8,18 +8,23 @@
 mod cloud;
 mod controllers;
 mod credentials;
+pub mod dry_run;
 mod facts;
+mod reload;
 pub mod shutdown;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kube::Client;
 use parking_lot::Mutex;
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use self::shutdown::Shutdown;
+use self::{
+    dry_run::{Records, Report},
+    shutdown::Shutdown,
+};
 use crate::{
     admin::{self, Checks, Heartbeat},
     alibaba::rpc::{self, Transport},
@@ -49,7 +54,11 @@ pub struct Surroundings {
     pub entropy: Entropy,
     /// Where everything is counted.
     pub metrics: Metrics,
+    /// How to read the configuration again; `None` where it cannot change.
+    pub reread: Option<Reread>,
 }
+
+pub use reload::Reread;
 
 /// Why the daemon ended other than by being asked to.
 #[derive(Debug, thiserror::Error)]
@@ -64,8 +73,11 @@ pub enum Error {
     NotDrained(&'static str),
 }
 
-/// Runs until asked to stop.
-pub async fn run(config: Config, surroundings: Surroundings, shutdown: Shutdown) -> Result<(), Error> {
+/// How the daemon ended; a dry run has a report.
+pub type Outcome = Result<Option<Report>, Error>;
+
+/// Runs until asked to stop. A dry run ends by itself, with its report.
+pub async fn run(config: Config, surroundings: Surroundings, shutdown: Shutdown) -> Outcome {
     info!("{}", build_info::line());
     info!("configuration: {config}");
     for warning in &config.warnings {
@@ -94,16 +106,23 @@ struct Daemon {
     keys: rpc::credentials::Metrics,
     cache: Cache,
     elector: Elector,
+    /// What is to be in force, as far as it can change.
+    current: watch::Sender<Arc<Config>>,
+    reread: Option<Reread>,
+    reloads: reload::Metrics,
+    /// Where a dry run writes things down.
+    records: Option<Records>,
     /// Ends what only tells about the work, after the work.
     background: CancellationToken,
-    recorders: Mutex<Vec<Recorder>>,
+    /// By component.
+    recorders: Mutex<BTreeMap<&'static str, Recorder>>,
 }
 
 // === impl Daemon ===
 
 impl Daemon {
     fn new(config: Config, surroundings: Surroundings) -> Self {
-        let Surroundings { client, transport, metadata, clock, entropy, metrics } = surroundings;
+        let Surroundings { client, transport, metadata, clock, entropy, metrics, reread } = surroundings;
         let lease = &config.leader;
         let options = leader::Options {
             namespace: lease.namespace.clone(),
@@ -113,13 +132,19 @@ impl Daemon {
             renew_deadline: lease.renew_deadline,
             retry_period: lease.retry_period,
         };
-        let (calls, keys) = (rpc::Metrics::new(), rpc::credentials::Metrics::default());
+        let (calls, keys, reloads) =
+            (rpc::Metrics::new(), rpc::credentials::Metrics::default(), reload::Metrics::default());
         metrics.register(|registry| {
             calls.register(registry);
             keys.register(registry);
+            reloads.register(registry);
         });
         let elector = Elector::new(client.clone(), options, clock.clone(), entropy.fork());
         Self {
+            current: watch::Sender::new(Arc::new(config.clone())),
+            reread: reread.filter(|_| !config.dry_run),
+            reloads,
+            records: config.dry_run.then(Records::new),
             config,
             client,
             transport,
@@ -136,7 +161,7 @@ impl Daemon {
         }
     }
 
-    async fn run(mut self, stop: &CancellationToken) -> Result<(), Error> {
+    async fn run(mut self, stop: &CancellationToken) -> Outcome {
         let recorder = self.recorder("alibaba-cloud-controller-manager");
         let status = self.metrics.leader.of(&self.config.leader.name);
         self.elector = self.elector.with_recorder(recorder).with_status(status);
@@ -148,14 +173,27 @@ impl Daemon {
             cache.run(client, entropy, token).await;
             "the informers".to_owned()
         });
+        if let Some(reread) = self.reread.clone() {
+            let (current, metrics, cancel) = (self.current.clone(), self.reloads.clone(), self.background.clone());
+            tasks.spawn(async move {
+                cancel.run_until_cancelled(reload::follow(reread, current, metrics)).await;
+                "the watch over the configuration".to_owned()
+            });
+        }
+        let work = async {
+            match &self.records {
+                Some(records) => self.rehearse(records, stop).await,
+                None => self.work(stop).await.map(|()| None),
+            }
+        };
         let result = tokio::select! {
             biased;
-            result = self.work(stop) => result,
+            result = work => result,
             ended = tasks.join_next() => Err(Error::Ended(name_of(ended))),
         };
         self.background.cancel();
         let recorders = std::mem::take(&mut *self.recorders.lock());
-        for recorder in recorders {
+        for recorder in recorders.into_values() {
             recorder.closed().await;
         }
         result
@@ -163,10 +201,14 @@ impl Daemon {
 
     /// Tells of events under the name of a component.
     fn recorder(&self, component: &'static str) -> Recorder {
-        let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
-        let recorder = Recorder::new(self.client.clone(), clock, entropy, component, self.background.clone());
-        self.recorders.lock().push(recorder.clone());
-        recorder
+        if let Some(records) = &self.records {
+            return records.events.clone();
+        }
+        let make = || {
+            let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
+            Recorder::new(self.client.clone(), clock, entropy, component, self.background.clone())
+        };
+        self.recorders.lock().entry(component).or_insert_with(make).clone()
     }
 
     /// Waits for the lease, works, and gives the lease back.
@@ -203,25 +245,43 @@ impl Daemon {
         }
     }
 
-    /// Runs the controllers until `stop`, then lets them finish.
+    /// Runs the controllers until `stop`, then lets them finish. A configuration that concerns them
+    /// makes them finish and start anew, with the lease and the caches as they are.
     async fn lead(&self, stop: &CancellationToken, may_write: &MayWrite) -> Result<(), Error> {
-        let Some(connected) = self.connect_cloud(stop).await else { return Ok(()) };
-        let mut tasks = JoinSet::new();
-        let inner = stop.child_token();
-        self.start_controllers(&mut tasks, &connected, may_write, &inner);
-        if tasks.is_empty() {
-            stop.cancelled().await;
-        }
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            ended = tasks.join_next() => return Err(Error::Ended(name_of(ended))),
-        }
-        info!("asked to stop; finishing what is under way");
-        let all = async { while tasks.join_next().await.is_some() {} };
-        match tokio::time::timeout(DRAIN, all).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::NotDrained("the controllers took too long to finish")),
+        let mut current = self.current.subscribe();
+        loop {
+            let mut config = current.borrow_and_update().clone();
+            let Some(connected) = self.connect_cloud(&config, stop).await else { return Ok(()) };
+            let mut tasks = JoinSet::new();
+            let cancel = CancellationToken::new();
+            self.start_controllers(&mut tasks, &config, &connected, may_write, &cancel);
+            let stopping = loop {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break true,
+                    Some(ended) = tasks.join_next() => return Err(Error::Ended(name_of(Some(ended)))),
+                    Ok(()) = current.changed() => {}
+                }
+                let new = current.borrow_and_update().clone();
+                if !reload::only_credentials_differ(&config, &new) {
+                    break false;
+                }
+                connected.replace_credentials(&new.credentials);
+                config = new;
+            };
+            if stopping {
+                info!("asked to stop; finishing what is under way");
+            }
+            cancel.cancel();
+            let all = async { while tasks.join_next().await.is_some() {} };
+            if tokio::time::timeout(DRAIN, all).await.is_err() {
+                return Err(Error::NotDrained("the controllers took too long to finish"));
+            }
+            if stopping {
+                return Ok(());
+            }
+            self.cache.forget_handlers();
+            info!("the controllers start anew with the changed configuration");
         }
     }
 

@@ -7,7 +7,12 @@
 mod latency;
 mod process;
 
-use std::{fmt, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    collections::BTreeMap,
+    fmt,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use prometheus_client::{
@@ -30,6 +35,8 @@ pub struct Metrics {
     pub leader: Leader,
     queues: Queues,
     registry: Arc<Mutex<Registry>>,
+    /// What components registered, by type, for when they are made anew.
+    components: Arc<Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>>>,
 }
 
 /// `leader_election_master_status{name}`: 1 while this replica leads.
@@ -77,6 +84,7 @@ impl Metrics {
             leader: Leader::register(&mut registry),
             queues: Queues::register(&mut registry),
             registry: Arc::new(Mutex::new(registry)),
+            components: Arc::default(),
         }
     }
 
@@ -88,6 +96,19 @@ impl Metrics {
     /// Lets another component register its own metrics.
     pub fn register<T>(&self, component: impl FnOnce(&mut Registry) -> T) -> T {
         component(&mut self.registry.lock())
+    }
+
+    /// Lets a component that may be made more than once register its metrics the first time, and
+    /// gives it the same ones later.
+    pub fn register_once<T: Clone + Send + 'static>(&self, component: impl FnOnce(&mut Registry) -> T) -> T {
+        let mut components = self.components.lock();
+        let known = components.get(&TypeId::of::<T>()).and_then(|known| known.downcast_ref::<T>());
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let made = self.register(component);
+        components.insert(TypeId::of::<T>(), Box::new(made.clone()));
+        made
     }
 
     /// Everything in Prometheus' text format 0.0.4.

@@ -50,6 +50,7 @@ async fn once(seed: u64) -> (std::time::Duration, std::time::Duration) {
         clock,
         entropy: entropy.fork(),
         metrics: ccm::metrics::Metrics::default(),
+        reread: None,
     };
     let (began, began_simulated) = (Instant::now(), tokio::time::Instant::now());
     let running = tokio::spawn(daemon::run(configuration(), surroundings, Shutdown::new()));

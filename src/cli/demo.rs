@@ -46,7 +46,7 @@ async fn play(
     screen: &mut Screen,
     options: &DemoOptions,
     shutdown: &Shutdown,
-    mut controller: JoinHandle<Result<(), daemon::Error>>,
+    mut controller: JoinHandle<daemon::Outcome>,
 ) -> anyhow::Result<()> {
     let stop = shutdown.requested();
     let told = tokio::select! {
@@ -69,7 +69,7 @@ async fn play(
     screen.blank();
     screen.line("Stopping: the controller finishes what it is at and gives its lease back.");
     let ended = controller.await;
-    if !matches!(ended, Ok(Ok(()))) {
+    if !matches!(ended, Ok(Ok(_))) {
         bail!("the controller did not stop as asked: {}", describe(ended));
     }
     let holder = scene.world.kube.get::<Lease>("kube-system", "ccm").and_then(|lease| lease.spec?.holder_identity);
@@ -79,9 +79,9 @@ async fn play(
     told
 }
 
-fn describe(ended: Result<Result<(), daemon::Error>, tokio::task::JoinError>) -> String {
+fn describe(ended: Result<daemon::Outcome, tokio::task::JoinError>) -> String {
     match ended {
-        Ok(Ok(())) => "it was asked to".to_owned(),
+        Ok(Ok(_)) => "it was asked to".to_owned(),
         Ok(Err(error)) => error.to_string(),
         Err(error) => error.to_string(),
     }

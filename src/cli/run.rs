@@ -1,12 +1,12 @@
 //! Carries out a command.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{ffi::OsString, future::Future, sync::Arc, time::Duration};
 
 use super::{Command, Exit};
 use crate::{
     alibaba::rpc::Https,
     clock::Clock,
-    config::{Config, build_info},
+    config::{self, Config, build_info, environment},
     daemon::{self, Surroundings, shutdown::Shutdown},
     entropy::Entropy,
     kubernetes::client,
@@ -20,25 +20,22 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Runs until the command is over.
 pub fn run(command: Command) -> Exit {
     match command {
-        Command::Run(config) => on_runtime(daemon(*config)),
+        Command::Run { config, arguments } => on_runtime(daemon(*config, arguments)),
         #[cfg(feature = "sim")]
-        Command::Demo(options) => on_runtime(super::demo::run(options)),
+        Command::Demo(options) => on_runtime(async { super::demo::run(options).await.map(|()| Exit::done()) }),
         #[cfg(feature = "sim")]
-        Command::Simulate(options) => on_runtime(super::simulate::run(options)),
+        Command::Simulate(options) => on_runtime(async { super::simulate::run(options).await.map(|()| Exit::done()) }),
     }
 }
 
-fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> Exit {
+fn on_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> Exit {
     // Two threads are plenty for a program that waits for others most of the time.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(command));
-    match result {
-        Ok(()) => Exit { code: 0, message: String::new() },
-        Err(error) => Exit { code: 1, message: format!("error: {error:#}\n") },
-    }
+    result.unwrap_or_else(|error| Exit::failed(format!("{error:#}")))
 }
 
-async fn daemon(config: Config) -> anyhow::Result<()> {
+async fn daemon(config: Config, arguments: Vec<OsString>) -> anyhow::Result<Exit> {
     telemetry::init(&config.logging)?;
     let shutdown = Shutdown::on_signals()?;
     let options = client::Options {
@@ -65,7 +62,10 @@ async fn daemon(config: Config) -> anyhow::Result<()> {
         clock: Clock::system(),
         entropy: Entropy::system(),
         metrics: Metrics::new(build_info::VERSION, build_info::COMMIT),
+        reread: Some(Arc::new(move || config::reread(&arguments, &environment::Process))),
     };
-    daemon::run(config, surroundings, shutdown).await?;
-    Ok(())
+    Ok(match daemon::run(config, surroundings, shutdown).await? {
+        Some(report) => Exit { code: report.exit_code(), message: report.to_string(), result: report.json() },
+        None => Exit::done(),
+    })
 }

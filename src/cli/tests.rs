@@ -8,7 +8,7 @@ fn run(line: &str) -> Result<Command, Exit> {
 
 #[test]
 fn without_a_command_it_is_the_daemon() {
-    let Ok(Command::Run(config)) = run("ccm --cloud-config=/c --configure-cloud-routes=false") else { panic!() };
+    let Ok(Command::Run { config, .. }) = run("ccm --cloud-config=/c --configure-cloud-routes=false") else { panic!() };
     assert_eq!(config.cloud.cluster_id, "c1");
 }
 

@@ -61,9 +61,9 @@ fn subcommands(command: clap::Command) -> clap::Command {
 #[cfg(feature = "sim")]
 pub(super) fn command(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Exit> {
     let arguments = std::iter::once(OsString::from(NAME)).chain(arguments);
-    let matches = usage().subcommand_required(true).try_get_matches_from(arguments).map_err(|error| Exit {
-        code: u8::try_from(error.exit_code()).unwrap_or(2),
-        message: error.render().to_string(),
+    let matches = usage().subcommand_required(true).try_get_matches_from(arguments).map_err(|error| {
+        let (code, text) = (u8::try_from(error.exit_code()).unwrap_or(2), error.render().to_string());
+        if code == 0 { Exit::printing(text) } else { Exit { code, message: text, result: String::new() } }
     })?;
     chosen(&matches)
 }

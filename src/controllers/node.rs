@@ -186,7 +186,7 @@ impl Controller {
             recorder,
             clock,
             latencies: metrics.nodes.clone(),
-            counters: metrics.register(Counters::register),
+            counters: metrics.register_once(Counters::register),
             absences: Mutex::new(Absences::new(options.absence_confirmation)),
             reports: Mutex::new(Reports::default()),
             closed: Mutex::default(),
@@ -238,15 +238,48 @@ impl Controller {
         tokio::join!(stop, workers.for_each(|()| async {}), self.open_interfaces(), sweep);
     }
 
+    /// One pass over all nodes, and a second one over instances that the first did not find; answers
+    /// the nodes that failed.
+    pub async fn run_once(self) -> Vec<String> {
+        self.cache.synced().await;
+        self.wake_all();
+        let workers: stream::FuturesUnordered<_> = (0..self.options.workers.max(1)).map(|_| self.work()).collect();
+        let passes = async {
+            self.at_rest().await;
+            if self.absences.lock().count() > 0 {
+                tokio::time::sleep(self.options.absence_confirmation).await;
+                self.wake_all();
+                self.at_rest().await;
+            }
+            self.queue.shut_down();
+            self.opener.shut_down();
+        };
+        tokio::join!(passes, workers.for_each(|()| async {}), self.open_interfaces());
+        let failing: BTreeSet<String> = self.queue.failing().into_iter().chain(self.opener.failing()).collect();
+        failing.into_iter().collect()
+    }
+
+    /// Waits until no node is in hand, nor an interface that opening it takes.
+    async fn at_rest(&self) {
+        self.queue.at_rest().await;
+        self.opener.at_rest().await;
+        // An interface that was opened may have woken its node.
+        self.queue.at_rest().await;
+    }
+
+    fn wake_all(&self) {
+        for node in self.cache.nodes.list() {
+            self.woken.lock().insert(name_of(&node));
+            self.queue.add(name_of(&node), Priority::Audit);
+        }
+    }
+
     async fn sweep(&self) {
         loop {
             // Spread, so that many clusters of one account do not sweep at the same time.
             let spread = self.options.period.mul_f64(self.entropy.fraction() / 10.0);
             tokio::time::sleep(self.options.period + spread).await;
-            for node in self.cache.nodes.list() {
-                self.woken.lock().insert(name_of(&node));
-                self.queue.add(name_of(&node), Priority::Audit);
-            }
+            self.wake_all();
         }
     }
 

@@ -126,6 +126,32 @@ impl<K: Ord + Clone + Send + Display> Queue<K> {
         self.len() == 0
     }
 
+    /// Waits until no key is in line or in hand. Keys that come back later do not count.
+    pub async fn at_rest(&self) {
+        loop {
+            // Made before looking: what changes after the look wakes it.
+            let changed = self.0.changed.notified();
+            {
+                let mut state = self.0.state.lock();
+                state.promote(Instant::now());
+                if state.ready() == 0 && !state.any_held() {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// The keys that come back later, in order.
+    pub fn delayed(&self) -> Vec<K> {
+        self.0.state.lock().delayed()
+    }
+
+    /// The keys whose last try failed, in order.
+    pub fn failing(&self) -> Vec<K> {
+        self.0.state.lock().failing()
+    }
+
     /// Ends the waiting of all workers, now and for good. Keys in hand may still be worked on.
     pub fn shut_down(&self) {
         self.change(|state| state.shut_down = true);

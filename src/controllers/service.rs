@@ -45,7 +45,6 @@ use crate::{
 const SLOW_RETRY: Duration = Duration::from_secs(300);
 
 /// How the service controller works.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
 #[derive(Clone, Debug)]
 pub struct Options {
     pub cluster_id: String,
@@ -66,8 +65,6 @@ pub struct Options {
     pub settle: Duration,
     /// How often each load balancer is read again to find what was changed by hand.
     pub audit_period: Duration,
-    /// Look and plan only; nothing is written to the cluster.
-    pub dry_run: bool,
 }
 
 /// A Service by namespace and name.
@@ -114,7 +111,6 @@ impl Options {
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_hours(6),
-            dry_run: false,
         }
     }
 }
@@ -189,6 +185,21 @@ impl Controller {
         cancel.cancelled().await;
         self.queue.shut_down();
         while tasks.join_next().await.is_some() {}
+    }
+
+    /// One pass over every Service that there is, whatever it comes to; answers those that would
+    /// need another.
+    pub async fn run_once(self) -> Vec<Key> {
+        self.cache.synced().await;
+        self.watch();
+        let mut tasks = JoinSet::new();
+        for _ in 0..self.options.workers.max(1) {
+            tasks.spawn(self.clone().work());
+        }
+        self.queue.at_rest().await;
+        self.queue.shut_down();
+        while tasks.join_next().await.is_some() {}
+        self.queue.delayed()
     }
 
     async fn work(self) {

@@ -6,28 +6,46 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Daemon, credentials::Sources, facts, facts::Facts};
 use crate::{
-    alibaba::{self, Alibaba, Metadata, metadata::DEFAULT_ENDPOINT, rpc},
-    cloud::{CloudProvider, dry_run::DryRun, guard::Guarded},
-    config::{self, build_info},
+    alibaba::{
+        self, Alibaba, Metadata,
+        metadata::DEFAULT_ENDPOINT,
+        rpc::{self, credentials::Replaceable},
+    },
+    cloud::CloudProvider,
+    config::{self, Config, build_info},
 };
 
 /// The cloud and what is known of the cluster's place in it.
 pub(super) struct Connected {
     pub(super) cloud: Arc<dyn CloudProvider>,
     pub(super) facts: Facts,
+    credentials: Replaceable,
+    sources: Sources,
 }
+
+// === impl Connected ===
+
+impl Connected {
+    /// Uses other credentials from the next call on.
+    pub(super) fn replace_credentials(&self, credentials: &config::Credentials) {
+        self.sources.metrics.forget();
+        self.credentials.replace(self.sources.source(credentials));
+    }
+}
+
+// === impl Daemon ===
 
 impl Daemon {
     /// Gets everything ready to call the cloud; `None` when asked to stop before.
-    pub(super) async fn connect_cloud(&self, stop: &CancellationToken) -> Option<Connected> {
-        let config = &self.config.cloud;
+    pub(super) async fn connect_cloud(&self, all: &Config, stop: &CancellationToken) -> Option<Connected> {
+        let config = &all.cloud;
         let endpoint = config.endpoints.metadata.as_deref().unwrap_or(DEFAULT_ENDPOINT);
         let metadata = if config.metadata_token {
             Metadata::new(endpoint, self.metadata.clone())
         } else {
             Metadata::without_tokens(endpoint, self.metadata.clone())
         };
-        let facts = facts::find(&self.config, &metadata, &self.entropy, stop).await?;
+        let facts = facts::find(all, &metadata, &self.entropy, stop).await?;
         let endpoints = rpc::Endpoints {
             network: match config.network {
                 config::Network::Vpc => rpc::Network::Vpc,
@@ -68,13 +86,10 @@ impl Daemon {
             calls: self.calls.clone(),
             metrics: self.keys.clone(),
         };
-        let credentials = sources.source(&self.config.credentials);
+        let credentials = Replaceable::new(sources.source(&all.credentials));
         let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
-        let alibaba = Alibaba::new(options, self.transport.clone(), credentials, clock, entropy, self.calls.clone());
-        let mut cloud: Arc<dyn CloudProvider> = Arc::new(alibaba);
-        if self.config.dry_run {
-            cloud = Arc::new(Guarded::new(cloud, Arc::new(DryRun::new())));
-        }
-        Some(Connected { cloud, facts })
+        let (transport, source) = (self.transport.clone(), Arc::new(credentials.clone()));
+        let alibaba = Alibaba::new(options, transport, source, clock, entropy, self.calls.clone());
+        Some(Connected { cloud: Arc::new(alibaba), facts, credentials, sources })
     }
 }

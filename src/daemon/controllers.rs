@@ -1,19 +1,20 @@
-//! Starts the controllers that the configuration names, each with what it may use.
+//! Makes the controllers that the configuration names, each with what it may use.
 
 use std::{sync::Arc, time::Duration};
 
 use ipnet::IpNet;
+use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Daemon, cloud::Connected};
+use super::{Daemon, cloud::Connected, facts::Facts};
 use crate::{
     cloud::{
         CloudProvider,
         fence::{Fence, MayWrite},
         guard::Guarded,
     },
-    config,
+    config::{self, Config},
     controllers::{
         node::{self, opening::Openings},
         route, service,
@@ -26,102 +27,149 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// How often each load balancer is read again.
 const AUDIT_PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
 
+/// What controllers are made from.
+pub(super) struct Parts<'a> {
+    pub(super) config: &'a Config,
+    pub(super) facts: &'a Facts,
+    /// The way to the cloud and the cluster, with a guard over all that is written.
+    pub(super) cloud: Arc<dyn CloudProvider>,
+    pub(super) kube: Client,
+    /// Which interfaces the node controller has opened for pods; `None` where nobody waits for that.
+    pub(super) openings: Option<Arc<Openings>>,
+}
+
+// === impl Parts ===
+
+impl Parts<'_> {
+    pub(super) fn enables(&self, controller: config::Controller) -> bool {
+        self.config.controllers.contains(&controller)
+    }
+
+    /// One controller does both; see its options.
+    pub(super) fn enables_nodes(&self) -> bool {
+        self.enables(config::Controller::Node) || self.enables(config::Controller::NodeLifecycle)
+    }
+}
+
+// === impl Daemon ===
+
 impl Daemon {
-    /// Starts them; each stays until `cancel`.
+    /// Starts them; each stays until `cancel`. Nothing is written while `may_write` says no.
     pub(super) fn start_controllers(
         &self,
         tasks: &mut JoinSet<String>,
+        config: &Config,
         connected: &Connected,
         may_write: &MayWrite,
         cancel: &CancellationToken,
     ) {
-        let cloud: Arc<dyn CloudProvider> =
-            Arc::new(Guarded::new(connected.cloud.clone(), Arc::new(Fence::new(may_write.clone()))));
-        // In a dry run the cluster is not written to either.
-        let dry_run = self.config.dry_run;
-        let leading = may_write.clone();
-        let kube = client::fenced(&self.client, Arc::new(move || !dry_run && leading()));
-        let enabled = |controller| self.config.controllers.contains(&controller);
-        let facts = &connected.facts;
-        let openings = Arc::new(Openings::default());
-        for controller in &self.config.controllers {
-            let (cache, kube, cloud, cancel) = (self.cache.clone(), kube.clone(), cloud.clone(), cancel.clone());
-            let (clock, entropy) = (self.clock.clone(), self.entropy.fork());
-            match controller {
-                // One controller does both; see the options.
-                config::Controller::NodeLifecycle if enabled(config::Controller::Node) => {}
-                config::Controller::Node | config::Controller::NodeLifecycle => {
-                    let c = &self.config.node;
-                    let options = node::Options {
-                        configure_routes: self.config.route.configure,
-                        dual_stack: self.config.feature_gates.ipv6_dual_stack,
-                        skip_source_destination_check: c.skip_source_dest_check,
-                        batch_size: c.batch_size,
-                        aggregation_wait: c.aggregation_wait,
-                        workers: c.workers,
-                        period: c.period,
-                        initialise: enabled(config::Controller::Node),
-                        lifecycle: enabled(config::Controller::NodeLifecycle),
-                        absence_confirmation: c.absence_confirmation,
-                        ..node::Options::new(facts.region.clone())
-                    };
-                    let recorder = self.recorder("node-controller");
-                    let controller =
-                        node::Controller::new(options, cache, kube, cloud, recorder, clock, entropy, &self.metrics)
-                            .sharing(openings.clone());
-                    tasks.spawn(async move {
-                        controller.run(cancel).await;
-                        "the node controller".to_owned()
-                    });
-                }
-                config::Controller::Route => {
-                    let c = &self.config.route;
-                    let options = route::Options {
-                        configure: c.configure,
-                        tables: c.tables.clone(),
-                        batch_size: c.batch_size,
-                        aggregation_wait: c.aggregation_wait,
-                        period: c.period,
-                        ..route::Options::new(route::desired::Scope {
-                            cluster_cidrs: c.cluster_cidrs.clone(),
-                            // Whoever names an IPv6 range wants routes in it.
-                            ipv6: c.cluster_cidrs.iter().any(|cidr| matches!(cidr, IpNet::V6(_))),
-                        })
-                    };
-                    let recorder = self.recorder("route-controller");
-                    let mut controller =
-                        route::Controller::new(options, cache, kube, cloud, recorder, clock, entropy, &self.metrics);
-                    if enabled(config::Controller::Node) {
-                        controller = controller.after(openings.clone());
-                    }
-                    tasks.spawn(async move {
-                        controller.run(cancel).await;
-                        "the route controller".to_owned()
-                    });
-                }
-                config::Controller::Service => {
-                    let options = service::Options {
-                        cluster_id: self.config.cloud.cluster_id.clone(),
-                        vpc: Some(facts.vpc.clone()),
-                        vswitches: facts.vswitches.clone(),
-                        resource_group: self.config.cloud.resource_group.clone(),
-                        disable_public: self.config.service.disable_public_slb,
-                        type_annotation: self.config.feature_gates.load_balancer_type_annotation,
-                        eni_by_default: self.config.service.backend_type == config::BackendType::Eni,
-                        workers: self.config.service.workers,
-                        settle: SETTLE,
-                        audit_period: AUDIT_PERIOD,
-                        dry_run,
-                    };
-                    let recorder = self.recorder("service-controller");
-                    let controller =
-                        service::Controller::new(options, cache, kube, cloud, recorder, clock, &entropy, &self.metrics);
-                    tasks.spawn(async move {
-                        controller.run(cancel).await;
-                        "the service controller".to_owned()
-                    });
-                }
-            }
+        let fence = Arc::new(Fence::new(may_write.clone()));
+        let parts = Parts {
+            config,
+            facts: &connected.facts,
+            cloud: Arc::new(Guarded::new(connected.cloud.clone(), fence)),
+            kube: client::fenced(&self.client, may_write.clone()),
+            openings: Some(Arc::default()),
+        };
+        if parts.enables_nodes() {
+            let (controller, cancel) = (self.node_controller(&parts), cancel.clone());
+            tasks.spawn(async move {
+                controller.run(cancel).await;
+                "the node controller".to_owned()
+            });
         }
+        if parts.enables(config::Controller::Route) {
+            let (controller, cancel) = (self.route_controller(&parts), cancel.clone());
+            tasks.spawn(async move {
+                controller.run(cancel).await;
+                "the route controller".to_owned()
+            });
+        }
+        if parts.enables(config::Controller::Service) {
+            let (controller, cancel) = (self.service_controller(&parts), cancel.clone());
+            tasks.spawn(async move {
+                controller.run(cancel).await;
+                "the service controller".to_owned()
+            });
+        }
+    }
+
+    pub(super) fn node_controller(&self, parts: &Parts<'_>) -> node::Controller {
+        let Parts { config, facts, cloud, kube, openings } = parts;
+        let c = &config.node;
+        let options = node::Options {
+            configure_routes: config.route.configure,
+            dual_stack: config.feature_gates.ipv6_dual_stack,
+            skip_source_destination_check: c.skip_source_dest_check,
+            batch_size: c.batch_size,
+            aggregation_wait: c.aggregation_wait,
+            workers: c.workers,
+            period: c.period,
+            initialise: parts.enables(config::Controller::Node),
+            lifecycle: parts.enables(config::Controller::NodeLifecycle),
+            absence_confirmation: c.absence_confirmation,
+            ..node::Options::new(facts.region.clone())
+        };
+        let recorder = self.recorder("node-controller");
+        let (cache, clock, entropy) = (self.cache.clone(), self.clock.clone(), self.entropy.fork());
+        let controller =
+            node::Controller::new(options, cache, kube.clone(), cloud.clone(), recorder, clock, entropy, &self.metrics);
+        match openings {
+            Some(openings) => controller.sharing(openings.clone()),
+            None => controller,
+        }
+    }
+
+    pub(super) fn route_controller(&self, parts: &Parts<'_>) -> route::Controller {
+        let Parts { config, cloud, kube, openings, .. } = parts;
+        let c = &config.route;
+        let scope = route::desired::Scope {
+            cluster_cidrs: c.cluster_cidrs.clone(),
+            // Whoever names an IPv6 range wants routes in it.
+            ipv6: c.cluster_cidrs.iter().any(|cidr| matches!(cidr, IpNet::V6(_))),
+        };
+        let options = route::Options {
+            configure: c.configure,
+            tables: c.tables.clone(),
+            batch_size: c.batch_size,
+            aggregation_wait: c.aggregation_wait,
+            period: c.period,
+            ..route::Options::new(scope)
+        };
+        let recorder = self.recorder("route-controller");
+        let (cache, clock, entropy) = (self.cache.clone(), self.clock.clone(), self.entropy.fork());
+        let controller = route::Controller::new(
+            options,
+            cache,
+            kube.clone(),
+            cloud.clone(),
+            recorder,
+            clock,
+            entropy,
+            &self.metrics,
+        );
+        match openings {
+            Some(openings) if parts.enables(config::Controller::Node) => controller.after(openings.clone()),
+            _ => controller,
+        }
+    }
+
+    pub(super) fn service_controller(&self, parts: &Parts<'_>) -> service::Controller {
+        let Parts { config, facts, cloud, kube, .. } = parts;
+        let options = service::Options {
+            cluster_id: config.cloud.cluster_id.clone(),
+            vpc: Some(facts.vpc.clone()),
+            vswitches: facts.vswitches.clone(),
+            resource_group: config.cloud.resource_group.clone(),
+            disable_public: config.service.disable_public_slb,
+            type_annotation: config.feature_gates.load_balancer_type_annotation,
+            eni_by_default: config.service.backend_type == config::BackendType::Eni,
+            workers: config.service.workers,
+            settle: SETTLE,
+            audit_period: AUDIT_PERIOD,
+        };
+        let recorder = self.recorder("service-controller");
+        let (cache, clock, entropy) = (self.cache.clone(), self.clock.clone(), self.entropy.fork());
+        service::Controller::new(options, cache, kube.clone(), cloud.clone(), recorder, clock, &entropy, &self.metrics)
     }
 }

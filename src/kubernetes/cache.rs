@@ -56,6 +56,13 @@ impl Cache {
         );
     }
 
+    /// Calls no handler any more: whoever registered them has ended.
+    pub fn forget_handlers(&self) {
+        self.nodes.forget_handlers();
+        self.services.forget_handlers();
+        self.slices.forget_handlers();
+    }
+
     /// Waits until every store holds a complete first list and its handlers have seen it.
     pub async fn synced(&self) {
         self.nodes.synced().await;

@@ -86,8 +86,13 @@ impl Recorder {
     }
 
     /// Keeps what is told in memory, for [`Recorder::recorded`].
-    pub fn for_test() -> Self {
+    pub fn in_memory() -> Self {
         Self(Sink::Memory(Arc::default()))
+    }
+
+    /// As [`Recorder::in_memory`].
+    pub fn for_test() -> Self {
+        Self::in_memory()
     }
 
     /// Something went as it should.

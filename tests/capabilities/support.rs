@@ -14,7 +14,7 @@ use ccm::{
     alibaba::rpc::{InProcess, Transport},
     clock::Clock,
     config::Config,
-    daemon::{self, Surroundings, shutdown::Shutdown},
+    daemon::{self, Reread, Surroundings, dry_run::Report, shutdown::Shutdown},
     entropy::Entropy,
     metrics::Metrics,
     sim::{
@@ -90,7 +90,7 @@ pub struct Stage {
 
 /// A running controller.
 pub struct Replica {
-    task: JoinHandle<Result<(), daemon::Error>>,
+    task: JoinHandle<daemon::Outcome>,
     shutdown: Shutdown,
 }
 
@@ -133,7 +133,14 @@ impl Stage {
 
     /// Starts a controller with what it finds on this host.
     pub fn start_on(&self, host: &Host, flags: &[&str]) -> Replica {
-        self.start_as(host.config(flags).unwrap(), Arc::new(InProcess::new(self.world.cloud.router())))
+        let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let read = {
+            let host = host.clone();
+            move || host.config(&flags)
+        };
+        let config = read().unwrap();
+        let transport = Arc::new(InProcess::new(self.world.cloud.router()));
+        self.start_daemon(self.world.kube.client(), transport, config, Some(Arc::new(read)))
     }
 
     pub fn start_as(&self, config: Config, transport: Arc<dyn Transport>) -> Replica {
@@ -142,6 +149,16 @@ impl Stage {
 
     /// Starts a controller that reaches both the cluster and the cloud in another way.
     pub fn start_between(&self, client: kube::Client, transport: Arc<dyn Transport>, config: Config) -> Replica {
+        self.start_daemon(client, transport, config, None)
+    }
+
+    fn start_daemon(
+        &self,
+        client: kube::Client,
+        transport: Arc<dyn Transport>,
+        config: Config,
+        reread: Option<Reread>,
+    ) -> Replica {
         self.secrets.look_at("the configuration", &format!("{config} {config:?}"));
         let transport = Arc::new(Overheard { inner: transport, watch: self.secrets.clone() });
         let shutdown = Shutdown::new();
@@ -154,6 +171,7 @@ impl Stage {
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics,
+            reread,
         };
         Replica { task: tokio::spawn(daemon::run(config, surroundings, shutdown.clone())), shutdown }
     }
@@ -273,7 +291,12 @@ impl Replica {
     /// SIGTERM; waits for the end.
     pub async fn stop(self) -> Result<(), daemon::Error> {
         self.shutdown.request();
-        self.task.await.unwrap()
+        self.task.await.unwrap().map(drop)
+    }
+
+    /// Waits until a dry run is over.
+    pub async fn report(self) -> Report {
+        self.task.await.unwrap().unwrap().unwrap()
     }
 
     /// SIGKILL.

@@ -86,7 +86,7 @@ pub struct Stage {
 
 /// A running controller.
 pub struct Replica {
-    task: JoinHandle<Result<(), daemon::Error>>,
+    task: JoinHandle<daemon::Outcome>,
     shutdown: Shutdown,
 }
 
@@ -138,6 +138,7 @@ impl Stage {
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics: ccm::metrics::Metrics::default(),
+            reread: None,
         };
         Replica { task: tokio::spawn(daemon::run(config(key, flags), surroundings, shutdown.clone())), shutdown }
     }
@@ -394,12 +395,12 @@ impl Replica {
     /// SIGTERM; waits for the end.
     pub async fn stop(self) -> Result<(), daemon::Error> {
         self.shutdown.request();
-        self.task.await.unwrap()
+        self.task.await.unwrap().map(drop)
     }
 
     /// Waits until it ends by itself.
     pub async fn ended(self) -> Result<(), daemon::Error> {
-        self.task.await.unwrap()
+        self.task.await.unwrap().map(drop)
     }
 
     /// SIGKILL.

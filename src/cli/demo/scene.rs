@@ -80,10 +80,7 @@ impl Scene {
     }
 
     /// Starts the controller, which finds the rest out as it does on an instance with a RAM role.
-    pub(super) async fn start_controller(
-        &self,
-        shutdown: &Shutdown,
-    ) -> anyhow::Result<JoinHandle<Result<(), daemon::Error>>> {
+    pub(super) async fn start_controller(&self, shutdown: &Shutdown) -> anyhow::Result<JoinHandle<daemon::Outcome>> {
         let config = self.config()?;
         let options = client::Options {
             kubeconfig: config.kubernetes.kubeconfig.clone(),
@@ -105,6 +102,7 @@ impl Scene {
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics: crate::metrics::Metrics::default(),
+            reread: None,
         };
         Ok(tokio::spawn(daemon::run(config, surroundings, shutdown.clone())))
     }

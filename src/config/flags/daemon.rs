@@ -21,7 +21,9 @@ pub(super) const FLAGS: &[Flag] = &[
         "dry-run",
         Kind::Bool,
         "false",
-        "Look, plan and log what would be changed, but change nothing, neither in the cloud nor in the cluster",
+        "Look at everything once, change nothing, neither in the cloud nor in the cluster, and end with a report: for people \
+         on standard error, as JSON on standard output. Code 0: nothing to change, 3: changes would be made, 1: not \
+         everything could be looked at",
     ),
     flag(
         Group::Cloud,

@@ -57,6 +57,22 @@ impl<K: Ord + Clone> State<K> {
         self.ready.len()
     }
 
+    pub(super) fn any_held(&self) -> bool {
+        self.entries.values().any(|entry| entry.held)
+    }
+
+    pub(super) fn delayed(&self) -> Vec<K> {
+        self.keys(|entry| entry.delay.is_some())
+    }
+
+    pub(super) fn failing(&self) -> Vec<K> {
+        self.keys(|entry| entry.failures > 0)
+    }
+
+    fn keys(&self, wanted: impl Fn(&Entry) -> bool) -> Vec<K> {
+        self.entries.iter().filter(|(_, entry)| wanted(entry)).map(|(key, _)| key.clone()).collect()
+    }
+
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first().map(|(due, ..)| *due)
     }

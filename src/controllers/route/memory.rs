@@ -59,6 +59,11 @@ impl Memory {
         }
     }
 
+    /// Whether the last pass could not read or change something.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
     /// A change was carried out. It is not repeated at once if the next reading does not show it yet.
     pub(super) fn created(&mut self, table: &RouteTableId, change: &RouteChange) {
         self.ours.insert(change.clone());

@@ -90,10 +90,8 @@ impl Controller {
         if self.options.disable_public && public && requested.id.is_none() && !had_finalizer {
             return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
         }
-        if !self.options.dry_run {
-            let added = publish::add_finalizer(&self.client, service).await;
-            added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
-        }
+        let added = publish::add_finalizer(&self.client, service).await;
+        added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
         let audit = self.records.take_audit(key);
         if audit {
             requested.id.as_ref().map_or_else(|| self.known.doubt_made_for(&owner), |id| self.known.doubt(id));
@@ -157,7 +155,7 @@ impl Controller {
         let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(pass.left_out).collect();
         let mut shown_is_new = false;
         // The address is worth showing even if some port failed.
-        if let (Some(state), false) = (&pass.state, self.options.dry_run) {
+        if let Some(state) = &pass.state {
             let complete = pass.failures.is_empty() && others.is_empty();
             let hash = complete.then(|| hash::of(service));
             let ingress = self.ingress(&object, &state.load_balancer, &shows, uses_proxy).await;

@@ -105,6 +105,13 @@ impl<K> Store<K> {
     }
 }
 
+impl<K> Store<K> {
+    /// Calls nobody any more: whoever registered handlers has ended.
+    pub fn forget_handlers(&self) {
+        self.0.handlers.lock().clear();
+    }
+}
+
 impl<K: Resource + Trim> Store<K> {
     /// Takes in a new or changed object. The same version again is no change.
     pub fn apply(&self, mut object: K) {

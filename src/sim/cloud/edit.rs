@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    Caller, Cloud, Context, WorldError, agenda,
+    AccessKey, Caller, Cloud, Context, WorldError, agenda,
     contract::{self, Contract},
     ecs::{self, Instance, InstanceStatus},
     gateway,
@@ -154,6 +154,12 @@ impl Cloud {
     /// Enables or disables an access key. Answers whether it exists.
     pub fn set_access_key_active(&self, id: &str, active: bool) -> bool {
         self.with_state(|state| state.keys.set_active(id, active))
+    }
+
+    /// Makes one more access key of the account.
+    pub fn add_access_key(&self, id: &str, secret: &str) {
+        let key = AccessKey { id: id.to_owned(), secret: secret.to_owned() };
+        self.with_state(|state| state.keys.add(&key));
     }
 
     /// Ends all sessions: keys from STS and the metadata server are refused from now on.

@@ -60,15 +60,18 @@ pub(super) fn handler(action: &str) -> Option<Handler> {
 
 impl Keys {
     pub(crate) fn new(keys: &[AccessKey]) -> Self {
-        let own = |key: &AccessKey| Key {
-            secret: key.secret.clone(),
-            active: true,
-            role: None,
-            session: None,
-            token: None,
-            expires: None,
-        };
-        Self(keys.iter().map(|key| (key.id.clone(), own(key))).collect())
+        let mut all = Self::default();
+        for key in keys {
+            all.add(key);
+        }
+        all
+    }
+
+    /// Adds a key of the account's own.
+    pub(crate) fn add(&mut self, key: &AccessKey) {
+        let own =
+            Key { secret: key.secret.clone(), active: true, role: None, session: None, token: None, expires: None };
+        self.0.insert(key.id.clone(), own);
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&Key> {

@@ -47,14 +47,14 @@ impl Host {
     }
 
     /// What the program makes of it with these flags over those of the example DaemonSet.
-    pub fn config(&self, flags: &[&str]) -> Result<Config, Invalid> {
+    pub fn config(&self, flags: &[impl AsRef<str>]) -> Result<Config, Invalid> {
         let base = [
             "--cloud-config=/cloud-config",
             "--cluster-cidr=172.20.0.0/16",
             "--health-probe-bind-addr=0",
             "--metrics-bind-addr=0",
         ];
-        let arguments = base.iter().chain(flags).map(|flag| (*flag).into());
+        let arguments = base.into_iter().chain(flags.iter().map(AsRef::as_ref)).map(Into::into);
         match config::read(arguments, self)? {
             Request::Run(config) => Ok(*config),
             other => panic!("{other:?}"),

@@ -30,13 +30,10 @@ impl Controller {
             self.delete(&owner, load_balancer, preserve, service).await?;
         }
         self.drop_access_lists(key, service, &owner, preserve && annotations.load_balancer_id().is_none()).await?;
-        if !self.options.dry_run {
-            let hidden = publish::hide(&self.client, service).await;
-            let hidden =
-                hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
-            let removed = publish::remove_finalizer(&self.client, &hidden).await;
-            removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
-        }
+        let hidden = publish::hide(&self.client, service).await;
+        let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
+        let removed = publish::remove_finalizer(&self.client, &hidden).await;
+        removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
         self.records.remove(key);
         if class::is_deleting(service) {
             self.known.forget_service(&owner);

@@ -1,0 +1,125 @@
+//! The cloud-config file changes while the controller runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Stage, host::Host, play};
+
+const LONE: &[&str] = &["--leader-elect=false"];
+/// Longer than it takes to notice a change.
+const NOTICED: Duration = Duration::from_secs(15);
+
+fn reloads(stage: &Stage, result: &str) -> Option<f64> {
+    stage.metric(&format!("ccm_config_reloads_total{{result=\"{result}\"}}"))
+}
+
+fn in_force(stage: &Stage) -> Option<f64> {
+    stage.metric("ccm_config_in_force")
+}
+
+#[test]
+fn a_rotated_access_key_is_used_at_once_and_the_controllers_go_on() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let _replica = stage.start_on(&host, LONE);
+        stage.joined(2).await;
+        stage.cloud().add_access_key("newid", "newsecret");
+        // As they stand in the file.
+        for encoded in ["bmV3aWQ=", "bmV3c2VjcmV0"] {
+            stage.secrets.guard(encoded);
+        }
+        host.configure(json!({ "accessKeyID": "bmV3aWQ=", "accessKeySecret": "bmV3c2VjcmV0" }));
+        stage.pass(NOTICED).await;
+        assert!(stage.cloud().set_access_key_active("testid", false));
+        stage.clear_calls();
+        stage.joined(1).await;
+        assert!(stage.words().iter().all(|word| !word.contains(' ')), "{:?}", stage.words());
+        assert!(!stage.words().contains(&"slb.DescribeLoadBalancers".to_owned()), "nothing was read anew");
+        assert_eq!((reloads(&stage, "applied"), in_force(&stage)), (Some(1.0), Some(1.0)));
+    });
+}
+
+#[test]
+fn settings_are_applied_as_a_whole_without_a_write_for_what_is_there() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let _replica = stage.start_on(&host, LONE);
+        stage.joined(2).await;
+        stage.expose_web();
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(30)).await;
+        stage.clear_calls();
+        host.configure(json!({ "disablePublicSLB": true, "resourceGroupID": "rg-other" }));
+        stage.pass(NOTICED * 2).await;
+        assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
+        let ports = json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] });
+        stage.expose("public", &[], ports.clone());
+        stage.pass(Duration::from_secs(10)).await;
+        let refused = "create public address slb is not allowed";
+        assert!(stage.told("public").iter().any(|(_, text)| text.contains(refused)), "{:?}", stage.told("public"));
+        let internal = [("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type", "intranet")];
+        stage.expose("internal", &internal, ports);
+        stage.address("internal").await;
+        let call = stage.cloud().calls().into_iter().find(|call| call.action == "CreateLoadBalancer").unwrap();
+        assert_eq!(call.params["ResourceGroupId"], "rg-other");
+        // The Service that was there still is looked after, and so are nodes.
+        stage.clear_calls();
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(10)).await;
+        let added = stage.words().iter().filter(|word| *word == "slb.AddVServerGroupBackendServers").count();
+        assert_eq!(added, 2, "{:?}", stage.words());
+        // Made anew, the controllers' metrics are still there once.
+        let metrics = stage.metrics();
+        assert_eq!(metrics.matches("# TYPE ccm_nodes_initialized_total ").count(), 1, "{metrics}");
+    });
+}
+
+#[test]
+fn a_wrong_file_is_refused_as_a_whole_and_the_old_one_stays_in_force() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let _replica = stage.start_on(&host, LONE);
+        stage.joined(1).await;
+        let wrong: [(Value, &str); 3] = [
+            (json!({ "disablePublicSLB": true, "routeTableIDs": "not an id" }), "a wrong value"),
+            (json!({ "disablePublicSLB": true, "accessKeyID": "hunter2!" }), "a wrong key"),
+            (json!({ "disablePublicSLB": true, "clusterID": "c2" }), "what needs a restart"),
+        ];
+        stage.secrets.guard("hunter2");
+        for ((keys, what), number) in wrong.into_iter().zip(1..) {
+            host.configure(keys);
+            stage.pass(Duration::from_secs(120)).await;
+            assert_eq!(reloads(&stage, "refused"), Some(f64::from(number)), "{what} is told once");
+            assert_eq!((reloads(&stage, "applied"), in_force(&stage)), (None, Some(0.0)), "{what}");
+        }
+        let service = format!("web-{}", "public");
+        stage.expose(&service, &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
+        stage.address(&service).await;
+        host.configure(json!({}));
+        stage.pass(NOTICED).await;
+        assert_eq!(in_force(&stage), Some(1.0));
+    });
+}
+
+#[test]
+fn a_rotated_profile_is_noticed() {
+    play(|stage| async move {
+        let host = Host::with(json!({ "accessKeyID": null, "accessKeySecret": null }));
+        host.set("HOME", "/root");
+        let write = |id: &str, secret: &str| {
+            let profile = json!({ "name": "a", "mode": "AK", "access_key_id": id, "access_key_secret": secret });
+            host.write("/root/.aliyun/config.json", &json!({ "current": "a", "profiles": [profile] }).to_string());
+        };
+        write("testid", "testsecret");
+        let _replica = stage.start_on(&host, LONE);
+        stage.joined(1).await;
+        stage.cloud().add_access_key("newid", "newsecret");
+        write("newid", "newsecret");
+        stage.pass(NOTICED).await;
+        stage.cloud().set_access_key_active("testid", false);
+        stage.clear_calls();
+        stage.joined(1).await;
+        assert!(stage.words().iter().all(|word| !word.contains(' ')), "{:?}", stage.words());
+    });
+}
