@@ -182,7 +182,8 @@ impl Daemon {
         }
         let work = async {
             match &self.records {
-                Some(records) => self.rehearse(records, stop).await,
+                // Three passes at once are more than a stack should hold.
+                Some(records) => Box::pin(self.rehearse(records, stop)).await,
                 None => self.work(stop).await.map(|()| None),
             }
         };

@@ -263,7 +263,9 @@ impl Stage {
     pub fn told(&self, object: &str) -> Vec<(String, String)> {
         let about = |event: &Event| event.involved_object.name.as_deref() == Some(object);
         let pick = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
-        self.world.kube.list::<Event>().into_iter().filter(about).map(pick).collect()
+        let mut events: Vec<Event> = self.world.kube.list::<Event>().into_iter().filter(about).collect();
+        events.sort_by(|one, other| one.first_timestamp.cmp(&other.first_timestamp));
+        events.into_iter().map(pick).collect()
     }
 
     fn events(&self) -> Vec<String> {
