@@ -262,6 +262,7 @@ impl Daemon {
                     () = stop.cancelled() => break true,
                     Some(ended) = tasks.join_next() => return Err(Error::Ended(name_of(Some(ended)))),
                     Ok(()) = current.changed() => {}
+                    () = connected.more_facts() => break false,
                 }
                 let new = current.borrow_and_update().clone();
                 if !reload::only_credentials_differ(&config, &new) {
@@ -282,7 +283,7 @@ impl Daemon {
                 return Ok(());
             }
             self.cache.forget_handlers();
-            info!("the controllers start anew with the changed configuration");
+            info!("the controllers start anew with what is known now");
         }
     }
 

@@ -33,6 +33,13 @@ impl Connected {
     }
 }
 
+impl Connected {
+    /// Returns when more is known of where the cluster is than at the start.
+    pub(super) async fn more_facts(&self) {
+        facts::missing_vswitch(&self.facts, &self.sources.metadata, &self.sources.entropy).await;
+    }
+}
+
 // === impl Daemon ===
 
 impl Daemon {

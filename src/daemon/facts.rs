@@ -42,7 +42,15 @@ pub(super) async fn find(
             None => until_told("vpcid", entropy, || metadata.vpc()).await,
         };
         let vswitches = if cloud.vswitches.is_empty() {
-            vec![until_told("vswitchid", entropy, || metadata.vswitch()).await]
+            // Only load balancers inside the VPC need one: the rest of the work does not wait for it.
+            let told = metadata.vswitch().await;
+            if let Err(error) = &told {
+                warn!(
+                    "no vSwitch is known for load balancers with an intranet address: vswitchid is not in the cloud-config \
+                       file and {error}; asking again while the rest goes on"
+                );
+            }
+            told.into_iter().collect()
         } else {
             cloud.vswitches.iter().map(|(_, vswitch)| vswitch.clone()).collect()
         };
@@ -55,6 +63,18 @@ pub(super) async fn find(
             info!(region = %facts.region, vpc = %facts.vpc, "the cluster is in region {}, {}", facts.region, facts.vpc);
             Some(facts)
         }
+    }
+}
+
+/// Returns when the metadata server tells the vSwitch that is missing; never if none is.
+pub(super) async fn missing_vswitch(facts: &Facts, metadata: &Metadata, entropy: &Entropy) {
+    if !facts.vswitches.is_empty() {
+        return std::future::pending().await;
+    }
+    let mut pause = FIRST_PAUSE;
+    while metadata.vswitch().await.is_err() {
+        tokio::time::sleep(entropy.jitter(pause)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changes to the cluster that are recorded and never sent.
 //!
 //! The API server is only asked how the object looks now; that is the answer to the change. So not
-//! even the right to write is needed.
+//! even the right to write is needed, and none to read that the controllers do not have anyway.
 
 use std::{fmt, sync::Arc};
 
@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use kube::{Client, client::Body};
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::BoxError;
 
 /// What would have been changed. Clones share the record.
@@ -68,9 +68,7 @@ impl Record {
             *answer.status_mut() = StatusCode::CREATED;
             return Ok(answer);
         }
-        // A role that may patch a status may not always read it by itself.
-        let look = Request::get(path.strip_suffix("/status").unwrap_or(path)).body(Body::empty())?;
-        client.send(look).await.map_err(BoxError::from)
+        look(client, path.strip_suffix("/status").unwrap_or(path)).await
     }
 
     fn note(&self, verb: &'static str, path: &str, body: Value) {
@@ -86,6 +84,24 @@ impl Record {
             all.push(change);
         }
     }
+}
+
+/// The object as it is. A role that may change an object may not always read it by itself, so it is
+/// picked out of the list, which every role here may read.
+async fn look(client: &Client, path: &str) -> Result<Response<Body>, BoxError> {
+    let (list, name) = path.rsplit_once('/').ok_or("not the path of an object")?;
+    let request = Request::get(format!("{list}?fieldSelector=metadata.name%3D{name}")).body(Body::empty())?;
+    let answer = client.send(request).await?;
+    if !answer.status().is_success() {
+        return Ok(answer);
+    }
+    let mut list: Value = serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?;
+    let object = list["items"].get_mut(0).map(Value::take);
+    let code = if object.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    let gone = || json!({ "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404 });
+    let mut answer = Response::new(Body::from(serde_json::to_vec(&object.unwrap_or_else(gone))?));
+    *answer.status_mut() = code;
+    Ok(answer)
 }
 
 /// What a path of the API names: `/api/v1/namespaces/default/services/web/status`.

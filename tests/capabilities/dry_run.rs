@@ -117,6 +117,7 @@ fn beside_a_leader_at_work_it_takes_no_lease() {
     play(|stage| async move {
         let _leader = stage.start();
         stage.joined(1).await;
+        stage.pass(Duration::from_secs(30)).await;
         let holder = || stage.world.kube.get::<Lease>("kube-system", "ccm").unwrap().spec.unwrap().holder_identity;
         let before = holder();
         let report = stage.start_with(DRY, json!({})).report().await;

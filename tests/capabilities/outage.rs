@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -12,15 +11,11 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ccm::{
-    alibaba::rpc::{InProcess, Reached, Transport, TransportError},
-    telemetry,
-};
+use ccm::alibaba::rpc::{InProcess, Reached, Transport, TransportError};
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Service};
-use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::support::{Stage, address_of, play, taints};
+use crate::support::{Stage, address_of, log::Log, play, taints};
 
 /// Room for 500 pod networks.
 const CLUSTER_CIDR: &str = "--cluster-cidr=172.20.0.0/14";
@@ -37,10 +32,6 @@ struct Line {
     attempts: AtomicUsize,
 }
 
-/// The log as an operator sees it.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
 // === impl Line ===
 
 #[async_trait]
@@ -51,34 +42,6 @@ impl Transport for Line {
             return Err(TransportError::new("connection refused", Reached::Never));
         }
         self.cloud.send(request).await
-    }
-}
-
-// === impl Log ===
-
-impl Log {
-    /// Collects what this thread logs with the default verbosity, until the guard is dropped.
-    fn collect() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = telemetry::subscriber(&telemetry::Options::default(), move || writer.clone()).unwrap();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn take(&self) -> Vec<String> {
-        let text = String::from_utf8(std::mem::take(&mut *self.0.lock())).unwrap();
-        text.lines().map(str::to_owned).collect()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 //! for secrets in all that was shown: see [`secrets`].
 
 pub mod host;
+pub mod log;
 pub mod secrets;
 
 pub mod picture;
@@ -208,14 +209,19 @@ impl Stage {
     }
 
     /// Waits until `seen` finds something; fails the test if it does not within two minutes.
-    pub async fn until<T>(&self, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
-        for _ in 0..1200 {
+    pub async fn until<T>(&self, what: &str, seen: impl FnMut() -> Option<T>) -> T {
+        self.until_within(Duration::from_secs(120), what, seen).await
+    }
+
+    /// The same with another patience.
+    pub async fn until_within<T>(&self, patience: Duration, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
+        for _ in 0..patience.as_millis() / 100 {
             if let Some(found) = seen() {
                 return found;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("not seen within two minutes: {what}\nevents: {:#?}\ncalls: {:#?}", self.events(), self.words());
+        panic!("not seen within {patience:?}: {what}\nevents: {:#?}\ncalls: {:#?}", self.events(), self.words());
     }
 
     /// Joins nodes and waits until they are in service.

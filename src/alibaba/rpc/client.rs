@@ -140,11 +140,12 @@ impl Client {
             .sign(request, &key)
             .map_err(|failure| (None, error(request, Class::Invalid, format!("cannot be sent: {failure}"))))?;
 
+        let host = http.uri().authority().map(ToString::to_string).unwrap_or_default();
         let start = Instant::now();
         let result = match timeout(ATTEMPT_TIMEOUT, parts.transport.send(http)).await {
             Ok(Ok(response)) => self.read(request, &response),
-            Ok(Err(failure)) => Err(unreached(request, &failure)),
-            Err(_) => Err(unreached(request, &TransportError::new("timed out", Reached::Maybe))),
+            Ok(Err(failure)) => Err(unreached(request, &host, &failure)),
+            Err(_) => Err(unreached(request, &host, &TransportError::new("timed out", Reached::Maybe))),
         };
         let outcome = result.as_ref().map_or_else(|error| error.class.as_str(), |_| "ok");
         parts.metrics.attempt(*product, action, outcome, start.elapsed());
@@ -234,13 +235,13 @@ fn error(request: &Request, class: Class, message: String) -> Error {
     Error::new(class, &request.action, &request.subject, message)
 }
 
-fn unreached(request: &Request, failure: &TransportError) -> Error {
+fn unreached(request: &Request, host: &str, failure: &TransportError) -> Error {
     let class = match (request.kind, failure.reached) {
         (Kind::Write, Reached::Maybe) => Class::Unknown,
         (Kind::Read, _) | (_, Reached::Never) => Class::Transient,
     };
-    let host = request.product.name().to_uppercase();
-    error(request, class, format!("no answer from {host}: {failure}"))
+    let product = request.product.name().to_uppercase();
+    error(request, class, format!("no answer from {product} at {host}: {failure}"))
 }
 
 fn text(body: &Value, field: &str) -> String {

@@ -90,6 +90,12 @@ impl Controller {
         if self.options.disable_public && public && requested.id.is_none() && !had_finalizer {
             return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
         }
+        let placed = public || requested.vswitch.is_some() || !self.options.vswitches.is_empty();
+        if !placed && requested.id.is_none() && !had_finalizer {
+            let missing = "a load balancer with an intranet address needs a vSwitch, and none is known: set vswitchid in the \
+                           cloud-config file, or name one with the annotation vswitch-id";
+            return Err(Failure::Unfulfillable(missing.into()));
+        }
         let added = publish::add_finalizer(&self.client, service).await;
         added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
         let audit = self.records.take_audit(key);
