@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    plane::PROGRAM,
     stage::Stage,
     theatre::{Theatre, play_in, theatre},
 };
@@ -48,8 +49,7 @@ struct Place {
 
 /// Looks at the Service as a program on the official client does, from now on.
 fn look(theatre: &Theatre, service: &str) -> tokio::task::JoinHandle<Seen> {
-    let (program, _) = theatre.plane.told.kubectl.split_first().unwrap();
-    let mut onlooker = Command::new(program);
+    let mut onlooker = Command::new(PROGRAM);
     let kubeconfig = format!("--kubeconfig={}", theatre.plane.told.kubeconfig.display());
     onlooker.args(["onlooker", &kubeconfig, "--service", service]);
     tokio::task::spawn_blocking(move || {

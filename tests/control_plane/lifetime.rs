@@ -1,8 +1,8 @@
 //! A control plane leaves nothing behind, whatever becomes of those who started it.
 
-use std::{path::Path, time::Duration};
+use std::{os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-use crate::plane::ControlPlane;
+use crate::plane::{ControlPlane, PROGRAM};
 
 fn alive(pid: u32) -> bool {
     // A zombie waits to be reaped by whoever took it over; it does not run.
@@ -10,8 +10,16 @@ fn alive(pid: u32) -> bool {
 }
 
 #[test]
-fn it_ends_with_the_process_that_started_it() {
-    let mut plane = ControlPlane::start();
+fn it_takes_given_components_and_ends_with_the_process_that_started_it() {
+    // Components that KUBEBUILDER_ASSETS has are taken from there. This one notes that it was.
+    let assets = tempfile::tempdir().unwrap();
+    let (script, note) = (assets.path().join("etcd"), assets.path().join("started"));
+    let text = format!("#!/bin/sh\necho \"$@\" >'{}'\nexec '{PROGRAM}' etcd \"$@\"\n", note.display());
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+
+    let mut plane = ControlPlane::start_with(&[("KUBEBUILDER_ASSETS", assets.path())]);
+    assert!(std::fs::read_to_string(note).unwrap().contains("--data-dir="));
     let components: Vec<u32> = plane.told.pids.values().copied().collect();
     assert_eq!(components.len(), 5, "{:?}", plane.told.pids);
     let dir = plane.told.dir.clone();

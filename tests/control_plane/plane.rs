@@ -10,6 +10,9 @@ use std::{
 use parking_lot::Mutex;
 use serde::Deserialize;
 
+/// What is all components, as `make test-kubernetes` builds it.
+pub const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/kubernetes/control-plane");
+
 /// Runs until it is dropped or this process ends, however that happens: then the pipe to it closes.
 pub struct ControlPlane {
     child: Child,
@@ -43,9 +46,14 @@ pub struct Told {
 impl ControlPlane {
     /// Starts one and waits until it is ready.
     pub fn start() -> Self {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/kubernetes/control-plane");
-        assert!(program.exists(), "{} is not there: make test-kubernetes builds it", program.display());
-        let mut command = Command::new(program);
+        Self::start_with(&[])
+    }
+
+    /// The same with these in its environment.
+    pub fn start_with(environment: &[(&str, &Path)]) -> Self {
+        assert!(Path::new(PROGRAM).exists(), "{PROGRAM} is not there: make test-kubernetes builds it");
+        let mut command = Command::new(PROGRAM);
+        command.envs(environment.iter().copied());
         // Ctrl-C is for this process; the pipe tells the control plane when the time has come.
         command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap();

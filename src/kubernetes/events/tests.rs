@@ -103,6 +103,21 @@ async fn an_event_is_created_once_and_then_counted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_whose_answer_was_lost_is_not_told_twice() {
+    let (client, calls) = mk_client(|number| [None, Some(409)].get(number).copied().unwrap_or(Some(200)));
+    let (recorder, _cancel) = mk_recorder(client);
+    recorder.normal(&mk_node("n1"), "A", "a");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    recorder.normal(&mk_node("n1"), "A", "a");
+    settle().await;
+    let calls = calls.lock();
+    let methods: Vec<&Method> = calls.iter().map(|call| &call.0).collect();
+    assert_eq!(methods, [Method::POST, Method::POST, Method::PATCH]);
+    assert_eq!(calls[0].2["metadata"]["name"], calls[1].2["metadata"]["name"]);
+    assert_eq!(calls[2].2["count"], 2, "the one that was there is counted");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_message_reason_object_or_type_is_another_event() {
     let (client, calls) = mk_client(|_| Some(201));
     let (recorder, _cancel) = mk_recorder(client);

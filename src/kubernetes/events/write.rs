@@ -86,15 +86,21 @@ impl Writer {
                 return;
             }
         };
+        // One whose answer was lost may have been written, so another attempt has the same name.
+        let fresh = self.name(event);
         for attempt in 1..=ATTEMPTS {
             let outcome = match &known {
                 Some(written) => self.raise(event, written).await,
-                None => self.create(event).await,
+                None => self.create(event, &fresh).await,
             };
             match outcome {
                 Ok(()) => return,
                 // Events live for an hour unless the API server is told otherwise.
                 Err(Failure::Refused { code: 404, .. }) if known.is_some() => known = None,
+                Err(Failure::Refused { code: 409, .. }) if known.is_none() && attempt > 1 => {
+                    self.correlator.remember(event, fresh, 1, Instant::now());
+                    return;
+                }
                 Err(Failure::Refused { code, reason: why }) => {
                     // A namespace that is going away takes no events: nobody will look for them.
                     if code == 404 || (code == 403 && why.contains("being terminated")) {
@@ -125,15 +131,18 @@ impl Writer {
         Ok(())
     }
 
-    async fn create(&mut self, event: &Recorded) -> Result<(), Failure> {
-        let now = self.clock.now();
+    fn name(&self, event: &Recorded) -> String {
         let object = event.object.name.as_deref().unwrap_or_default();
         // A name may have 253 characters; 18 are ours.
         let stem = object.get(..235).unwrap_or(object);
-        let name = format!("{stem}.{:016x}", self.entropy.below(u64::MAX));
+        format!("{stem}.{:016x}", self.entropy.below(u64::MAX))
+    }
+
+    async fn create(&mut self, event: &Recorded, name: &str) -> Result<(), Failure> {
+        let now = self.clock.now();
         let created = Event {
             metadata: ObjectMeta {
-                name: Some(name.clone()),
+                name: Some(name.to_owned()),
                 namespace: Some(namespace_of(event).to_owned()),
                 ..ObjectMeta::default()
             },
@@ -150,7 +159,7 @@ impl Writer {
             ..Event::default()
         };
         bounded(self.api(event).create(&PostParams::default(), &created)).await?;
-        self.correlator.remember(event, name, 1, Instant::now());
+        self.correlator.remember(event, name.to_owned(), 1, Instant::now());
         Ok(())
     }
 
