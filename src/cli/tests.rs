@@ -34,10 +34,10 @@ fn version_and_help_end_with_code_0() {
         "No effect: ",
         "--leader-elect[=<bool>]",
     ] {
-        assert!(help.message.contains(part), "{part} in {}", help.message);
+        assert!(help.result.contains(part), "{part} in {}", help.result);
     }
     let short = run("ccm -h").unwrap_err();
-    assert!(short.message.contains("--cluster-cidr <string>") && !short.message.contains("--secure-port"));
+    assert!(short.result.contains("--cluster-cidr <string>") && !short.result.contains("--secure-port"));
     assert_eq!(run("ccm help").unwrap_err().code, 0);
 }
 
