@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Stage, config,
-    picture::picture,
+    picture::{ACCESS_LIST, picture},
     play,
     tripwire::{Fate, Tripwire},
 };
@@ -124,7 +124,8 @@ fn expose_on_somebodys(stage: &Stage) {
 
 /// How many load balancers there are, and what is on them.
 fn has(picture: &[String], load_balancers: usize, lines: &[&str]) {
-    assert_eq!(picture.iter().filter(|line| !line.starts_with("Service")).count(), load_balancers, "{picture:#?}");
+    let is_load_balancer = |line: &&String| !line.starts_with("Service") && !line.starts_with(ACCESS_LIST);
+    assert_eq!(picture.iter().filter(is_load_balancer).count(), load_balancers, "{picture:#?}");
     for line in lines {
         assert!(picture.iter().any(|there| there.contains(line)), "{line} is missing in {picture:#?}");
     }
@@ -247,4 +248,58 @@ fn end_of_reuse() {
         has(end, 1, &["8443/Tcp", "group mine []"]);
         assert!(end.len() == 1 && !end[0].contains("k8s/"), "{end:#?}");
     });
+}
+
+fn expose_limited(stage: &Stage) {
+    let ranges = json!(["10.0.0.0/8", "1.2.3.4/32"]);
+    stage.expose(
+        "web",
+        &[],
+        json!({ "type": "LoadBalancer", "ports": two_ports(), "loadBalancerSourceRanges": ranges }),
+    );
+}
+
+const LIMITED: Before = |stage| {
+    Box::pin(async {
+        expose_limited(stage);
+        stage.address("web").await;
+    })
+};
+
+#[test]
+fn create_with_source_ranges() {
+    killed_anywhere(
+        |_| Box::pin(async {}),
+        expose_limited,
+        |end| {
+            has(end, 1, &["Access list of Some(\"web\") ipv4 [\"1.2.3.4/32\", \"10.0.0.0/8\"]"]);
+            assert_eq!(
+                end.iter().map(|line| line.matches("\"AclStatus\": \"on\"").count()).sum::<usize>(),
+                2,
+                "{end:#?}"
+            );
+        },
+    );
+}
+
+#[test]
+fn source_ranges_change() {
+    let change =
+        |stage: &Stage| patch(stage, json!({ "spec": { "loadBalancerSourceRanges": ["10.0.0.0/8", "5.6.7.8/32"] } }));
+    killed_anywhere(LIMITED, change, |end| has(end, 1, &["ipv4 [\"10.0.0.0/8\", \"5.6.7.8/32\"]"]));
+}
+
+#[test]
+fn source_ranges_end() {
+    let change = |stage: &Stage| patch(stage, json!({ "spec": { "loadBalancerSourceRanges": null } }));
+    killed_anywhere(LIMITED, change, |end| {
+        has(end, 1, &["\"AclStatus\": \"off\""]);
+        assert!(!end.iter().any(|line| line.starts_with(ACCESS_LIST)), "{end:#?}");
+    });
+}
+
+#[test]
+fn delete_with_source_ranges() {
+    let change = |stage: &Stage| stage.world.kube.delete::<Service>("default", "web").unwrap();
+    killed_anywhere(LIMITED, change, |end| assert_eq!(end, [""; 0]));
 }

@@ -240,8 +240,12 @@ impl<'a> Pass<'a> {
             }
             let refused = &batch[0];
             self.left_out.push(format!("{} {}: {}", refused.kind.as_str(), refused.server, error.message));
-            for wanted in desired.groups.values_mut() {
+            for (name, wanted) in desired.groups.iter_mut().filter(|(_, wanted)| !wanted.is_empty()) {
                 wanted.retain(|member| member.server != refused.server);
+                // Those that are there stay until somebody can take their place.
+                if wanted.is_empty() {
+                    self.failed.insert(Scope::Group(name.to_string()));
+                }
             }
         }
     }

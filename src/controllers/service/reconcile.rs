@@ -33,9 +33,13 @@ use super::{
     source_ranges::SourceRanges,
 };
 use crate::{
-    cloud::{AddressType, Class, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting},
+    cloud::{AddressType, Class, Listener, ListenerStatus, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting},
+    controllers::queue::Priority,
     kubernetes::events::reference_of,
 };
+
+/// How long a listener is given to become what it is on the way to.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// What to do with the Service's key after a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,6 +218,14 @@ impl Controller {
             // What others have there may go without a word from here.
             if !pass.conflicts.is_empty() {
                 self.known.doubt(id);
+            }
+            // Somebody is starting or stopping it: it will be one or the other in a moment.
+            let is_changing = |listener: &Listener| {
+                listener.status == ListenerStatus::Changing && owner.owns_listener(&listener.description)
+            };
+            if pass.state.iter().flat_map(|state| &state.listeners).any(is_changing) {
+                self.known.doubt(id);
+                self.queue.add_after(key.clone(), Priority::Fresh, LOOK_AGAIN);
             }
         }
         for notice in self.records.new_notices(key, "room", std::mem::take(&mut pass.made_room)) {

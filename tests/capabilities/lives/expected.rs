@@ -174,6 +174,9 @@ pub fn lacks(cluster: &Cluster, cloud: &Cloud, service: &Service) -> Option<Stri
     let finalizers = service.metadata.finalizers.clone().unwrap_or_default();
     let shown = service.status.as_ref().and_then(|s| s.load_balancer.as_ref()?.ingress.clone()).unwrap_or_default();
     let shown: Vec<String> = shown.into_iter().filter_map(|ingress| ingress.ip).collect();
+    if let Some(wrong) = access(cloud, service, &wanted) {
+        return Some(format!("{name}: {wrong}"));
+    }
     if wanted == Stand::default() {
         let on: Vec<&LoadBalancer> = all.iter().filter(|lb| stands(cloud, lb, service) != Stand::default()).collect();
         let clean = own.is_empty() && on.is_empty() && labels.is_empty() && finalizers.is_empty() && shown.is_empty();
@@ -202,6 +205,34 @@ pub fn lacks(cluster: &Cluster, cloud: &Cloud, service: &Service) -> Option<Stri
         return Some(format!("{name} has\n{there:#?}\nand should have\n{wanted:#?}"));
     }
     attributes(service, lb)
+}
+
+/// What is wrong with who may reach the Service, if so.
+fn access(cloud: &Cloud, service: &Service, wanted: &Stand) -> Option<String> {
+    let spec = service.spec.clone().unwrap_or_default();
+    let ranges: BTreeSet<String> = spec.load_balancer_source_ranges.unwrap_or_default().into_iter().collect();
+    let lists: Vec<(String, BTreeSet<String>)> = cloud.with_state(|state| {
+        let own = state.slb.acls.values().filter(|acl| acl.tags.get(OWNER_TAG) == Some(&default_name(service)));
+        own.map(|acl| (acl.id.clone(), acl.entries.keys().cloned().collect())).collect()
+    });
+    if ranges.is_empty() || *wanted == Stand::default() {
+        return (!lists.is_empty()).then(|| format!("limits nobody and has {lists:?}"));
+    }
+    let [(id, entries)] = &lists[..] else { return Some(format!("is to let in {ranges:?} and has {lists:?}")) };
+    if *entries != ranges {
+        return Some(format!("is to let in {ranges:?} and lets in {entries:?}"));
+    }
+    let tail = mark("", service);
+    let ours = |listener: &ccm::sim::cloud::slb::Listener| {
+        listener.setting("Description").is_some_and(|text| text.ends_with(tail.trim_start_matches("k8s/")))
+    };
+    let all = cloud.load_balancers();
+    let mut open = all.iter().flat_map(|lb| &lb.listeners).filter(|listener| ours(listener));
+    let is_open = |listener: &&ccm::sim::cloud::slb::Listener| {
+        (listener.setting("AclStatus"), listener.setting("AclType"), listener.setting("AclId"))
+            != (Some("on"), Some("white"), Some(id.as_str()))
+    };
+    open.find(is_open).map(|listener| format!("is to let in {ranges:?} only, but {listener:?}"))
 }
 
 /// The settings of `there` that `wanted` speaks of.

@@ -31,6 +31,8 @@ const OWN: &[(&str, &[&str])] = &[
     ("modification-protection", &["ConsoleProtection", "NonProtection"]),
     ("additional-resource-tags", &["team=blue", "team=red,cost=1"]),
 ];
+/// Where clients may come from.
+const RANGES: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "1.2.3.4/32"];
 /// Values that are refused.
 const WRONG: &[(&str, &str)] = &[("scheduler", "best"), ("persistence-timeout", "long"), ("protocol-port", "80")];
 
@@ -52,6 +54,8 @@ pub struct Wish {
     pub kind: &'static str,
     pub ports: Value,
     pub annotations: BTreeMap<String, Option<String>>,
+    /// Where clients may come from; from anywhere if empty.
+    ranges: Vec<&'static str>,
     local: bool,
 }
 
@@ -67,6 +71,7 @@ impl Wish {
             kind: "LoadBalancer",
             ports: Value::Null,
             annotations: BTreeMap::new(),
+            ranges: Vec::new(),
             local: behind == Behind::Workload && dice.chance(40),
         };
         if let Some(id) = &wish.shared {
@@ -108,6 +113,9 @@ impl Wish {
     pub fn repaint(&mut self, dice: &Dice) {
         let all: Vec<&(&str, &[&str])> =
             if self.shared.is_some() { ANY.iter().collect() } else { ANY.iter().chain(OWN).collect() };
+        if dice.chance(25) {
+            self.ranges = RANGES.iter().copied().filter(|_| dice.chance(40)).collect();
+        }
         for _ in 0..dice.below(3) {
             let (suffix, values) = dice.choose(&all);
             let value = (!dice.chance(15)).then(|| dice.choose(values).to_owned());
@@ -149,6 +157,7 @@ impl Wish {
             spec["selector"] = json!({ "app": if name < "s2" { "a" } else { "b" } });
         }
         if self.kind == "LoadBalancer" {
+            spec["loadBalancerSourceRanges"] = json!(self.ranges);
             spec["externalTrafficPolicy"] = if self.local { "Local" } else { "Cluster" }.into();
         }
         spec
@@ -159,6 +168,7 @@ impl Wish {
         let mut spec = self.spec(name);
         if self.kind != "LoadBalancer" {
             spec["externalTrafficPolicy"] = Value::Null;
+            spec["loadBalancerSourceRanges"] = Value::Null;
         }
         json!({ "metadata": { "annotations": self.annotations }, "spec": spec })
     }

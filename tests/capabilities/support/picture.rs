@@ -8,12 +8,29 @@ use k8s_openapi::api::core::v1::Service;
 
 use super::Stage;
 
+/// How a line about an access control list begins.
+pub const ACCESS_LIST: &str = "Access list";
+
 /// The picture of a stage, one thing a line.
 pub fn picture(stage: &Stage) -> Vec<String> {
     let services: Vec<Service> =
         stage.world.kube.list::<Service>().into_iter().filter(|s| name_of(s) != "kubernetes").collect();
     let all = stage.cloud().load_balancers();
     let mut lines: Vec<String> = all.iter().map(|lb| load_balancer(stage, lb, &services)).collect();
+    lines.extend(stage.cloud().with_state(|state| {
+        let lists: Vec<String> = state
+            .slb
+            .acls
+            .values()
+            .map(|acl| {
+                let owner =
+                    services.iter().find(|s| acl.tags.get("kubernetes.do.not.delete") == Some(&default_name(s)));
+                let entries: Vec<&String> = acl.entries.keys().collect();
+                format!("{ACCESS_LIST} of {:?} {} {entries:?}", owner.map(name_of), acl.ip_version)
+            })
+            .collect();
+        lists
+    }));
     lines.sort();
     lines.extend(services.iter().map(|service| shown(service, &all)));
     lines
@@ -60,7 +77,7 @@ fn listener(listener: &Listener, groups: &[Group]) -> String {
         .as_object()
         .unwrap()
         .iter()
-        .filter(|(name, _)| *name != "VServerGroupId")
+        .filter(|(name, _)| !["VServerGroupId", "AclId"].contains(&name.as_str()))
         .map(|(name, value)| (name, value.as_str().unwrap()))
         .collect();
     format!("{}/{:?} {:?} to {group:?} {settings:?}", listener.port, listener.protocol, listener.status)

@@ -3,7 +3,10 @@
 //! They are looked up once, when the first Service needs one: clusters whose Services limit
 //! nobody make no call. From then on nobody else changes what is ours, see [`super::super::known`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
@@ -19,6 +22,8 @@ use crate::{
 pub struct KnownLists {
     /// Default names of Services → their lists; `None` if they are still to be looked up.
     inner: Mutex<Option<BTreeMap<String, BTreeMap<AccessListId, OwnList>>>>,
+    /// An answer about a list was lost, so that there may be one that is not known.
+    doubted: AtomicBool,
     /// Held while they are looked up, so that this is done once and not by each worker.
     looking: AsyncMutex<()>,
 }
@@ -61,6 +66,7 @@ impl KnownLists {
             }
         }
         *self.inner.lock() = Some(all);
+        self.doubted.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -118,5 +124,11 @@ impl KnownLists {
     /// Drops everything: an answer was lost, or something is there that should not be.
     pub fn doubt(&self) {
         *self.inner.lock() = None;
+        self.doubted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there may be lists that are not known although they were looked up.
+    pub fn is_doubted(&self) -> bool {
+        self.doubted.load(Ordering::Relaxed)
     }
 }

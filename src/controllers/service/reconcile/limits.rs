@@ -65,7 +65,7 @@ impl Controller {
             }]))),
             Some(Allowed::Everybody) | None => {
                 let unexplained = state.is_some_and(|state| access::has_unexplained_list(desired, state));
-                if (unexplained || self.may_have_stopped_halfway(key, service))
+                if (unexplained || self.lists.is_doubted() || self.may_have_stopped_halfway(key, service))
                     && let Err(error) = self.look_for_lists().await
                 {
                     access.failures.push(error);
@@ -142,7 +142,8 @@ impl Controller {
         release: bool,
     ) -> Result<(), Failure> {
         let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
-        if ranges.is_some_and(|ranges| !ranges.is_empty()) || !self.records.is_settled(key) {
+        let limits = ranges.is_some_and(|ranges| !ranges.is_empty());
+        if limits || self.lists.is_doubted() || !self.records.is_settled(key) {
             self.look_for_lists().await?;
         }
         let mut access = AccessPass::new(&*self.cloud, &self.lists, owner);
