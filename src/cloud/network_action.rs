@@ -309,7 +309,7 @@ impl CreateNetworkGroup {
         NetworkGroup {
             id,
             name: self.name.clone(),
-            status: NetworkGroupStatus::Changing,
+            status: NetworkGroupStatus::Creating,
             kind: self.kind,
             protocol: self.protocol.to_owned(),
             any_port: self.any_port,

@@ -136,8 +136,10 @@ pub struct NetworkGroup {
 /// `ServerGroupStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkGroupStatus {
+    /// Being made; no listener can use it yet.
+    Creating,
     Available,
-    /// `Creating` or `Configuring`: it takes no other changes.
+    /// `Configuring`: it takes no other changes.
     Changing,
 }
 

@@ -16,6 +16,8 @@ pub enum Controller {
     Route,
     /// Gives Services classic load balancers.
     Service,
+    /// Gives Services network load balancers.
+    Nlb,
 }
 
 /// What a name in the list stands for.
@@ -31,7 +33,7 @@ const NAMES: &[(&str, Means)] = &[
     ("node", Means::Controllers(&[Controller::Node, Controller::NodeLifecycle])),
     ("route", Means::Controllers(&[Controller::Route])),
     ("service", Means::Controllers(&[Controller::Service])),
-    ("nlb", Means::Nothing("network load balancers are not handled yet: Services that ask for one are left untouched")),
+    ("nlb", Means::Controllers(&[Controller::Nlb])),
     ("ingress", Means::Nothing("Ingresses with application load balancers are not part of this program")),
     ("pvtz", Means::Nothing("PrivateZone records are not part of this program")),
     ("cloud-node", Means::Controllers(&[Controller::Node])),
@@ -44,14 +46,11 @@ const NAMES: &[(&str, Means)] = &[
     ("service-lb-controller", Means::Controllers(&[Controller::Service])),
 ];
 
-/// The released program's default.
-pub(super) const DEFAULT: [&str; 4] = ["node", "route", "service", "nlb"];
-
 // === impl Controller ===
 
 impl Controller {
     /// All of them, which is what `*` stands for.
-    pub const ALL: [Self; 4] = [Self::Node, Self::NodeLifecycle, Self::Route, Self::Service];
+    pub const ALL: [Self; 5] = [Self::Node, Self::NodeLifecycle, Self::Route, Self::Service, Self::Nlb];
 
     /// The name that turns on this controller alone.
     pub fn name(self) -> &'static str {
@@ -60,6 +59,7 @@ impl Controller {
             Self::NodeLifecycle => "cloud-node-lifecycle",
             Self::Route => "route",
             Self::Service => "service",
+            Self::Nlb => "nlb",
         }
     }
 
@@ -85,8 +85,7 @@ impl Controller {
                     }
                 }
                 Some((_, Means::Nothing(why))) => {
-                    // The released program's default names all; who did not choose needs no warning.
-                    if wanted && list != DEFAULT {
+                    if wanted {
                         problems.warn(format!("--controllers: {name} has no effect: {why}"));
                     }
                 }
@@ -105,7 +104,7 @@ impl Controller {
         }
         if on.is_empty() && understood {
             problems.fail(
-                "--controllers leaves no controller to run: name at least one of node, route and service, or write * \
+                "--controllers leaves no controller to run: name at least one of node, route, service and nlb, or write * \
                  before the ones to leave out, as in --controllers=*,-route"
                     .to_owned(),
             );
@@ -147,14 +146,14 @@ mod tests {
 
     #[test]
     fn both_sets_of_names_are_understood() {
-        let all = "cloud-node,cloud-node-lifecycle,route,service";
+        let all = "cloud-node,cloud-node-lifecycle,route,service,nlb";
         for (list, expected) in [
-            ("node,route,service", all),
+            ("node,route,service,nlb", all),
             ("*", all),
-            ("*,-route", "cloud-node,cloud-node-lifecycle,service"),
-            ("-route,*", "cloud-node,cloud-node-lifecycle,service"),
-            ("*,-node-route-controller", "cloud-node,cloud-node-lifecycle,service"),
-            ("*,-node", "route,service"),
+            ("*,-route", "cloud-node,cloud-node-lifecycle,service,nlb"),
+            ("-route,*", "cloud-node,cloud-node-lifecycle,service,nlb"),
+            ("*,-node-route-controller", "cloud-node,cloud-node-lifecycle,service,nlb"),
+            ("*,-node", "route,service,nlb"),
             ("cloud-node", "cloud-node"),
             ("cloud-node-lifecycle-controller, service-lb", "cloud-node-lifecycle,service"),
             ("node-route,service-lb-controller,cloud-node-controller", "cloud-node,route,service"),
@@ -171,14 +170,12 @@ mod tests {
 
     #[test]
     fn names_of_what_is_not_here_are_accepted_with_a_warning() {
-        let (on, problems) = read("service,nlb,ingress,pvtz,-nlb");
+        let (on, problems) = read("service,ingress,pvtz,-ingress");
         assert_eq!(on, "service");
         assert_eq!(problems.errors, Vec::<String>::new());
         assert_eq!(
             problems.warnings,
             [
-                "--controllers: nlb has no effect: network load balancers are not handled yet: Services that ask for \
-                 one are left untouched",
                 "--controllers: ingress has no effect: Ingresses with application load balancers are not part of this \
                  program",
                 "--controllers: pvtz has no effect: PrivateZone records are not part of this program",
@@ -201,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_list_that_leaves_nothing_fails() {
-        for list in ["", "-route", "nlb", "*,-node,-route,-service"] {
+        for list in ["", "-route", "pvtz", "*,-node,-route,-service,-nlb"] {
             let (_, problems) = read(list);
             assert_eq!(problems.errors.len(), 1, "{list}: {:?}", problems.errors);
             assert!(problems.errors[0].starts_with("--controllers leaves no controller to run"), "{list}");

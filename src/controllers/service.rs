@@ -1,4 +1,5 @@
-//! Gives every Service of type LoadBalancer a classic load balancer.
+//! Gives every Service of type LoadBalancer a load balancer: a classic one, or with [`nlb`] a
+//! network load balancer. Each kind has a controller of its own, which share what is the same.
 //!
 //! A pass over one Service: [`known`] tells what is there, [`desired`] what should be there,
 //! [`plan`] the way between the two, [`apply`] goes it, [`publish`] shows the outcome on the
@@ -15,6 +16,7 @@ pub mod hash;
 pub mod interfaces;
 pub mod known;
 pub mod members;
+pub mod nlb;
 pub mod observed;
 pub mod ownership;
 pub mod plan;
@@ -31,7 +33,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::{access::KnownLists, interfaces::Interfaces, known::Known, record::Records};
+use self::{access::KnownLists, class::Kind, interfaces::Interfaces, known::Known, nlb::SharedMemory, record::Records};
 use super::queue::{Priority, Queue};
 use crate::{
     clock::Clock,
@@ -77,6 +79,9 @@ pub struct Key {
 /// The service controller.
 #[derive(Clone)]
 pub struct Controller {
+    kind: Kind,
+    /// Changes are not sent, and count as in place at once.
+    rehearses: bool,
     options: Options,
     cache: Cache,
     client: Client,
@@ -85,6 +90,7 @@ pub struct Controller {
     clock: Clock,
     entropy: Entropy,
     known: Arc<Known>,
+    network: SharedMemory,
     interfaces: Arc<Interfaces>,
     lists: Arc<KnownLists>,
     records: Arc<Records>,
@@ -138,6 +144,7 @@ impl fmt::Display for Key {
 impl Controller {
     #[expect(clippy::too_many_arguments, reason = "the composition root hands over each part once")]
     pub fn new(
+        kind: Kind,
         options: Options,
         cache: Cache,
         client: Client,
@@ -147,9 +154,11 @@ impl Controller {
         entropy: &Entropy,
         metrics: &Metrics,
     ) -> Self {
-        let queue = Queue::with_metrics(entropy.fork(), metrics.queue("service"));
+        let queue = Queue::with_metrics(entropy.fork(), metrics.queue(kind.name()));
         let latencies = metrics.load_balancers.clone();
         Self {
+            kind,
+            rehearses: false,
             options,
             cache,
             client,
@@ -158,6 +167,7 @@ impl Controller {
             clock,
             entropy: entropy.fork(),
             known: Arc::new(Known::default()),
+            network: SharedMemory::default(),
             interfaces: Arc::new(Interfaces::default()),
             lists: Arc::new(KnownLists::default()),
             records: Arc::new(Records::default()),
@@ -182,6 +192,9 @@ impl Controller {
         }
         tasks.spawn(self.clone().collect_member_changes(cancel.clone()));
         tasks.spawn(self.clone().audit(cancel.clone()));
+        if self.kind == Kind::Nlb {
+            tasks.spawn(self.clone().poll_jobs(cancel.clone()));
+        }
         cancel.cancelled().await;
         self.queue.shut_down();
         while tasks.join_next().await.is_some() {}
@@ -189,7 +202,8 @@ impl Controller {
 
     /// One pass over every Service that there is, whatever it comes to; answers those that would
     /// need another.
-    pub async fn run_once(self) -> Vec<Key> {
+    pub async fn run_once(mut self) -> Vec<Key> {
+        self.rehearses = true;
         self.cache.synced().await;
         self.watch();
         let mut tasks = JoinSet::new();
@@ -204,9 +218,13 @@ impl Controller {
 
     async fn work(self) {
         while let Some(key) = self.queue.next().await {
-            let outcome = self.reconcile(&key).await;
+            let outcome = match self.kind {
+                Kind::Clb => self.reconcile(&key).await,
+                Kind::Nlb => self.reconcile_network(&key).await,
+            };
             match outcome {
                 reconcile::Outcome::Done => self.queue.forget(&key),
+                reconcile::Outcome::Waiting => {}
                 reconcile::Outcome::Retry => {
                     let delay = self.queue.retry(&key, Priority::Fresh);
                     tracing::debug!(service = %key, delay_seconds = delay.as_secs_f64(), "will try again");
@@ -221,6 +239,16 @@ impl Controller {
         }
     }
 
+    /// Wakes Services when the cloud is done with their changes.
+    async fn poll_jobs(self, cancel: CancellationToken) {
+        let wake = |key: &Key| self.queue.add(key.clone(), Priority::Fresh);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.network.jobs.poll(&*self.cloud, &self.network.known, &wake) => {}
+        }
+    }
+
     /// Reads each load balancer again from time to time, spread over the period.
     async fn audit(self, cancel: CancellationToken) {
         loop {
@@ -231,7 +259,7 @@ impl Controller {
                 () = tokio::time::sleep(pause) => {}
             }
             let services = self.cache.services.list();
-            let keys: Vec<&Arc<Service>> = services.iter().filter(|service| class::has_finalizer(service)).collect();
+            let keys: Vec<&Arc<Service>> = services.iter().filter(|service| self.kind.marks(service)).collect();
             let step = self.options.audit_period / 2 / u32::try_from(keys.len()).unwrap_or(u32::MAX).max(1);
             for (service, index) in keys.into_iter().zip(0..) {
                 self.records.mark_for_audit(&Key::of(service));

@@ -17,7 +17,8 @@ use crate::{
     config::{self, Config},
     controllers::{
         node::{self, opening::Openings},
-        route, service,
+        route,
+        service::{self, class::Kind},
     },
     kubernetes::client,
 };
@@ -26,6 +27,10 @@ use crate::{
 const SETTLE: Duration = Duration::from_secs(1);
 /// How often each load balancer is read again.
 const AUDIT_PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// The controllers of Services, one a kind of load balancer.
+pub(super) const SERVICE_CONTROLLERS: [(config::Controller, Kind); 2] =
+    [(config::Controller::Service, Kind::Clb), (config::Controller::Nlb, Kind::Nlb)];
 
 /// What controllers are made from.
 pub(super) struct Parts<'a> {
@@ -85,11 +90,14 @@ impl Daemon {
                 "the route controller".to_owned()
             });
         }
-        if parts.enables(config::Controller::Service) {
-            let (controller, cancel) = (self.service_controller(&parts), cancel.clone());
+        for (enabled, kind) in SERVICE_CONTROLLERS {
+            if !parts.enables(enabled) {
+                continue;
+            }
+            let (controller, cancel) = (self.service_controller(&parts, kind), cancel.clone());
             tasks.spawn(async move {
                 controller.run(cancel).await;
-                "the service controller".to_owned()
+                format!("the {} controller", kind.name())
             });
         }
     }
@@ -154,7 +162,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn service_controller(&self, parts: &Parts<'_>) -> service::Controller {
+    pub(super) fn service_controller(&self, parts: &Parts<'_>, kind: Kind) -> service::Controller {
         let Parts { config, facts, cloud, kube, .. } = parts;
         let options = service::Options {
             cluster_id: config.cloud.cluster_id.clone(),
@@ -168,8 +176,12 @@ impl Daemon {
             settle: SETTLE,
             audit_period: AUDIT_PERIOD,
         };
-        let recorder = self.recorder("service-controller");
+        let recorder = self.recorder(match kind {
+            Kind::Clb => "service-controller",
+            Kind::Nlb => "nlb-controller",
+        });
         let (cache, clock, entropy) = (self.cache.clone(), self.clock.clone(), self.entropy.fork());
-        service::Controller::new(options, cache, kube.clone(), cloud.clone(), recorder, clock, &entropy, &self.metrics)
+        let (kube, cloud) = (kube.clone(), cloud.clone());
+        service::Controller::new(kind, options, cache, kube, cloud, recorder, clock, &entropy, &self.metrics)
     }
 }

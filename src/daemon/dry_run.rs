@@ -149,8 +149,12 @@ impl Daemon {
             if done { Vec::new() } else { vec!["routes".to_owned()] }
         };
         let services = async {
-            let enabled = parts.enables(Controller::Service);
-            let failed = if enabled { self.service_controller(&parts).run_once().await } else { Vec::new() };
+            let mut failed = std::collections::BTreeSet::new();
+            for (enabled, kind) in SERVICE_CONTROLLERS {
+                if parts.enables(enabled) {
+                    failed.extend(self.service_controller(&parts, kind).run_once().await);
+                }
+            }
             failed.into_iter().map(|key| format!("Service {key}")).collect()
         };
         let all = async { tokio::join!(nodes, routes, services) };

@@ -18,6 +18,7 @@ mod kill_points;
 mod lifecycle;
 mod listeners;
 mod lives;
+mod network;
 mod nodes;
 mod outage;
 mod pace;

@@ -436,7 +436,8 @@ impl Group {
             id: self.server_group_id.into(),
             name: self.server_group_name,
             status: match self.server_group_status.to_ascii_lowercase().as_str() {
-                "creating" | "configuring" => NetworkGroupStatus::Changing,
+                "creating" => NetworkGroupStatus::Creating,
+                "configuring" => NetworkGroupStatus::Changing,
                 _ => NetworkGroupStatus::Available,
             },
             kind: if self.server_group_type.eq_ignore_ascii_case("ip") {

@@ -14,7 +14,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "node,route,service,nlb",
         "Controllers to run: node, route, service; * for all, -x to leave x out. Also known by the names cloud-node, \
          cloud-node-lifecycle (together they are node), node-route and service-lb, with or without -controller at the \
-         end. nlb, ingress and pvtz are accepted and do nothing",
+         end. ingress and pvtz are accepted and do nothing",
     ),
     flag(
         Group::Daemon,

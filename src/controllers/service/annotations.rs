@@ -4,6 +4,7 @@
 //! together. What is said here about a key is all there is: nothing else reads annotations.
 
 mod catalogue;
+mod network;
 #[cfg(test)]
 mod page;
 mod values;
@@ -13,6 +14,7 @@ use std::{collections::BTreeMap, fmt};
 use k8s_openapi::api::core::v1::Service;
 
 pub use catalogue::notices;
+pub use network::{NetworkRequested, network_notices};
 
 use self::{catalogue::Sets, values::Values};
 use crate::cloud::{AddressType, ListenerSettings, LoadBalancerId, Protocol, Setting, VSwitchId};

@@ -5,7 +5,11 @@
 
 use k8s_openapi::api::core::v1::Service;
 
-use super::{annotations::LEGACY_PREFIX, annotations::PREFIX, ownership::FINALIZER};
+use super::{
+    annotations::LEGACY_PREFIX,
+    annotations::PREFIX,
+    ownership::{FINALIZER, NETWORK_FINALIZER},
+};
 
 /// `spec.loadBalancerClass` of Services that want a network load balancer.
 pub const NLB_CLASS: &str = "alibabacloud.com/nlb";
@@ -25,6 +29,13 @@ pub enum Wants {
     Nlb,
     /// Nothing, or something from another controller.
     Nothing,
+}
+
+/// A kind of load balancer, each with a controller of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Clb,
+    Nlb,
 }
 
 /// What `service` asks for. `type_annotation` is the feature gate `LoadBalancerTypeAnnotation`.
@@ -52,9 +63,49 @@ pub fn wants(service: &Service, type_annotation: bool) -> Wants {
     Wants::Clb
 }
 
-/// Whether our finalizer is on the Service, so that it may have a load balancer.
+// === impl Kind ===
+
+impl Kind {
+    /// What Services ask for that want this kind.
+    pub fn wanted(self) -> Wants {
+        match self {
+            Self::Clb => Wants::Clb,
+            Self::Nlb => Wants::Nlb,
+        }
+    }
+
+    /// The name of its controller.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clb => "service",
+            Self::Nlb => "nlb",
+        }
+    }
+
+    /// The finalizer of Services that may have one of this kind.
+    pub fn finalizer(self) -> &'static str {
+        match self {
+            Self::Clb => FINALIZER,
+            Self::Nlb => NETWORK_FINALIZER,
+        }
+    }
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Clb => Self::Nlb,
+            Self::Nlb => Self::Clb,
+        }
+    }
+
+    /// Whether its finalizer is on the Service.
+    pub fn marks(self, service: &Service) -> bool {
+        service.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|f| f == self.finalizer()))
+    }
+}
+
+/// Whether it may have a classic load balancer.
 pub fn has_finalizer(service: &Service) -> bool {
-    service.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|f| f == FINALIZER))
+    Kind::Clb.marks(service)
 }
 
 /// Whether the Service is being deleted.

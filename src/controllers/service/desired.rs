@@ -259,7 +259,7 @@ fn schedulers(protocol: Protocol) -> &'static [&'static str] {
     }
 }
 
-fn target_port(port: &ServicePort) -> String {
+pub(super) fn target_port(port: &ServicePort) -> String {
     match &port.target_port {
         Some(IntOrString::Int(number)) => number.to_string(),
         Some(IntOrString::String(name)) => name.clone(),

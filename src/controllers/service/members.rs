@@ -203,7 +203,7 @@ fn is_virtual(node: &Node) -> bool {
 }
 
 /// The instance behind a node; `None` while that is not known yet or if it has none.
-fn instance_of(node: &Node) -> Result<Option<String>, String> {
+pub(super) fn instance_of(node: &Node) -> Result<Option<String>, String> {
     match ProviderId::of(node) {
         ProviderId::Ecs { instance, .. } => Ok(Some(instance)),
         // A node without one is not initialised yet; it comes back when it is.

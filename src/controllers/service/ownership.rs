@@ -9,10 +9,16 @@ use k8s_openapi::api::core::v1::Service;
 use sha2::{Digest, Sha256};
 
 use super::hash;
-use crate::cloud::{LoadBalancer, LoadBalancerState, Member, ServerGroup};
+use crate::cloud::{
+    LoadBalancer, LoadBalancerState, Member, NetworkGroup, NetworkLoadBalancer, NetworkProtocol, PortRange, ServerGroup,
+};
 
 /// Finalizer of Services that have a classic load balancer.
 pub const FINALIZER: &str = "service.k8s.alibaba/resources";
+/// Finalizer of Services that have a network load balancer.
+pub const NETWORK_FINALIZER: &str = "service.k8s.alibaba/nlb";
+/// Label with the id of the security group for source ranges.
+pub const SECURITY_GROUP_LABEL: &str = "service.k8s.alibaba/security-group-id";
 /// Label with the hash of what the Service asked for when it was last in place.
 pub const HASH_LABEL: &str = "service.beta.kubernetes.io/hash";
 /// Label with the id of the Service's load balancer.
@@ -134,6 +140,61 @@ impl Owner {
         }
     }
 
+    /// The description of a network load balancer's listener:
+    /// `k8s.<port>.<PROTOCOL>.<service>.<namespace>.<cluster>`; of a range both ends joined by `_`.
+    pub fn network_listener_description(&self, ports: PortRange, protocol: NetworkProtocol) -> String {
+        self.network_mark(&ports_word(ports), protocol)
+    }
+
+    /// The name of the server group whose members listen on `port`, and the description of its
+    /// members.
+    pub fn network_group_name(&self, port: &str, protocol: NetworkProtocol) -> String {
+        self.network_mark(port, protocol)
+    }
+
+    fn network_mark(&self, port: &str, protocol: NetworkProtocol) -> String {
+        format!("k8s.{port}.{protocol}.{}.{}.{}", self.service, self.namespace, self.cluster)
+    }
+
+    /// Whether a network load balancer's listener with this description was made for this Service.
+    pub fn owns_network_listener(&self, description: &str) -> bool {
+        is_ports_word(description) && self.owns_network_mark(description)
+    }
+
+    /// Whether a server group was made for this Service.
+    pub fn owns_network_group(&self, group: &NetworkGroup) -> bool {
+        self.owns_network_mark(&group.name)
+            && group.tags.get(OWNER_TAG) == Some(&self.default_name())
+            && group.tags.get(CLUSTER_TAG) == Some(&self.cluster)
+    }
+
+    /// Whether a member was put into its server group for this Service.
+    pub fn owns_network_member(&self, member: &Member) -> bool {
+        self.owns_network_mark(&member.description)
+    }
+
+    fn owns_network_mark(&self, text: &str) -> bool {
+        Mark::parse_network(text).is_some_and(|mark| self.matches(&mark))
+    }
+
+    /// Whether a network load balancer was made for this Service.
+    pub fn owns_network_load_balancer(&self, load_balancer: &NetworkLoadBalancer) -> bool {
+        match load_balancer.tags.get(OWNER_TAG) {
+            Some(value) => *value == self.default_name(),
+            None => load_balancer.name == self.default_name(),
+        }
+    }
+
+    /// The name of the security group that lets in this Service's source ranges only.
+    pub fn security_group_name(&self) -> String {
+        format!("k8s-nlb-{}", self.default_name())
+    }
+
+    /// The description of that security group and of its rules.
+    pub fn security_group_description(&self) -> String {
+        format!("k8s.{}.{}.{}", self.namespace, self.service, self.cluster)
+    }
+
     fn matches(&self, mark: &Mark<'_>) -> bool {
         mark.service == self.service && mark.namespace == self.namespace && mark.cluster == self.cluster
     }
@@ -162,6 +223,23 @@ pub fn is_used(state: &LoadBalancerState) -> bool {
     state.listeners.iter().any(|listener| marked(&listener.description)) || state.groups.iter().any(group)
 }
 
+/// The same for listeners of network load balancers.
+pub fn network_listener_owner(description: &str) -> Option<String> {
+    let mark = Mark::parse_network(description).filter(|_| is_ports_word(description))?;
+    Some(format!("{}/{}", mark.namespace, mark.service))
+}
+
+/// A port, or both ends of a range joined by `_`.
+pub fn ports_word(ports: PortRange) -> String {
+    ports.single().map_or_else(|| format!("{}_{}", ports.first, ports.last), |port| port.to_string())
+}
+
+fn is_ports_word(description: &str) -> bool {
+    let port = description.split('.').nth(1).unwrap_or_default();
+    let (first, last) = port.split_once('_').unwrap_or((port, port));
+    first.parse::<u32>().is_ok() && last.parse::<u32>().is_ok()
+}
+
 /// A parsed `k8s/<port>/<service>/<namespace>/<cluster>`.
 struct Mark<'a> {
     port: &'a str,
@@ -181,6 +259,13 @@ impl<'a> Mark<'a> {
         }
         let mark = Self { port: next()?, service: next()?, namespace: next()?, cluster: next()? };
         next().is_none().then_some(mark)
+    }
+
+    /// `k8s.<port>.<PROTOCOL>.<service>.<namespace>.<cluster>`
+    fn parse_network(text: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('.').collect();
+        let ["k8s", port, _, service, namespace, cluster] = parts[..] else { return None };
+        Some(Self { port, service, namespace, cluster })
     }
 }
 
@@ -217,6 +302,25 @@ mod tests {
         for foreign in ["k8s/30080/0123456789abcdef", "k8s/30080/x123456789abcdef/s.n", "a/b/0123456789abcdef/c"] {
             assert!(!is_mark(foreign), "{foreign}");
         }
+    }
+
+    #[test]
+    fn marks_on_network_load_balancers_name_the_protocol() {
+        let owner = owner();
+        let (range, ssl) = (PortRange { first: 80, last: 90 }, NetworkProtocol::TcpSsl);
+        assert_eq!(owner.network_listener_description(PortRange::one(443), ssl), "k8s.443.TCPSSL.web.shop.c1");
+        assert_eq!(owner.network_listener_description(range, ssl), "k8s.80_90.TCPSSL.web.shop.c1");
+        assert_eq!(owner.network_group_name("http", NetworkProtocol::Tcp), "k8s.http.TCP.web.shop.c1");
+        assert_eq!(owner.security_group_name(), "k8s-nlb-a5e4dbfc9c2ae4642b0335607860aef6");
+        assert_eq!(owner.security_group_description(), "k8s.shop.web.c1");
+        assert!(owner.owns_network_listener("k8s.80_90.TCP.web.shop.c1"));
+        for foreign in
+            ["", "k8s.80.TCP.web.shop.c2", "k8s.80.web.shop.c1", "k8s.http.TCP.web.shop.c1", "k8s/80/web/shop/c1"]
+        {
+            assert!(!owner.owns_network_listener(foreign), "{foreign}");
+        }
+        assert_eq!(network_listener_owner("k8s.443.TCP.web.shop.c1").as_deref(), Some("shop/web"));
+        assert_eq!(network_listener_owner("k8s.http.TCP.web.shop.c1"), None);
     }
 
     #[test]

@@ -360,33 +360,37 @@ fn find_group<'a>(state: &'a LoadBalancerState, name: &str) -> Option<&'a Server
 }
 
 /// What to do about the members of one group.
-struct MemberChange {
-    add: Vec<Member>,
-    update: Vec<Member>,
-    remove: Vec<Member>,
+pub(super) struct MemberChange {
+    pub(super) add: Vec<Member>,
+    pub(super) update: Vec<Member>,
+    pub(super) remove: Vec<Member>,
 }
 
 // === impl MemberChange ===
 
 impl MemberChange {
-    /// Members that somebody else put there are neither changed nor removed.
     fn between(there: &[Member], wanted: &[Member], owner: &Owner) -> Self {
+        Self::of(there, wanted, |member| owner.owns_member(member))
+    }
+
+    /// Members that somebody else put there are neither changed nor removed.
+    pub(super) fn of(there: &[Member], wanted: &[Member], owns: impl Fn(&Member) -> bool) -> Self {
         let mut change = Self { add: Vec::new(), update: Vec::new(), remove: Vec::new() };
         let mut rest = sorted(there).into_iter().peekable();
         for member in sorted(wanted) {
             let before = |old: &&Member| identity(old) < identity(member);
             while let Some(old) = rest.next_if(before) {
-                change.remove.extend(Some(old).filter(|old| owner.owns_member(old)).cloned());
+                change.remove.extend(Some(old).filter(|old| owns(old)).cloned());
             }
             match rest.next_if(|old| identity(old) == identity(member)) {
                 None => change.add.push(member.clone()),
-                Some(old) if old.weight != member.weight && owner.owns_member(old) => {
+                Some(old) if old.weight != member.weight && owns(old) => {
                     change.update.push(member.clone());
                 }
                 Some(_) => {}
             }
         }
-        change.remove.extend(rest.filter(|old| owner.owns_member(old)).cloned());
+        change.remove.extend(rest.filter(|old| owns(old)).cloned());
         change
     }
 }

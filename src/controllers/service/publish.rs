@@ -8,29 +8,30 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::ownership::{FINALIZER, HASH_LABEL, ID_LABEL};
+use super::ownership::{HASH_LABEL, ID_LABEL, SECURITY_GROUP_LABEL};
 use crate::{cloud::LoadBalancerId, kubernetes::patch};
 
 /// Puts our finalizer on the Service, before anything is made for it.
-pub async fn add_finalizer(client: &Client, service: &Service) -> Result<(), patch::Error> {
-    patch::add_finalizer(&api(client, service), service, FINALIZER).await.map(drop)
+pub async fn add_finalizer(client: &Client, service: &Service, finalizer: &str) -> Result<(), patch::Error> {
+    patch::add_finalizer(&api(client, service), service, finalizer).await.map(drop)
 }
 
 /// Takes our finalizer off, after everything that was made is gone.
-pub async fn remove_finalizer(client: &Client, service: &Service) -> Result<(), patch::Error> {
-    patch::remove_finalizer(&api(client, service), service, FINALIZER).await.map(drop)
+pub async fn remove_finalizer(client: &Client, service: &Service, finalizer: &str) -> Result<(), patch::Error> {
+    patch::remove_finalizer(&api(client, service), service, finalizer).await.map(drop)
 }
 
 /// Shows the load balancer in labels and status; tells whether that was new. The hash is only
-/// given when everything is in place.
+/// given when everything is in place. `more` is one more label, set or taken off.
 pub async fn show(
     client: &Client,
     service: &Service,
     id: &LoadBalancerId,
     ingress: &[LoadBalancerIngress],
     hash: Option<&str>,
+    more: Option<(&str, Option<&str>)>,
 ) -> Result<bool, patch::Error> {
-    let Some(change) = showing(service, id, ingress, hash) else { return Ok(false) };
+    let Some(change) = showing(service, id, ingress, hash, more) else { return Ok(false) };
     patch::merge_status(&api(client, service), name(service), change).await?;
     Ok(true)
 }
@@ -70,6 +71,11 @@ pub fn shown_hash(service: &Service) -> Option<&String> {
     service.metadata.labels.as_ref()?.get(HASH_LABEL)
 }
 
+/// The name that the Service shows, if it shows one.
+pub fn shown_host_name(service: &Service) -> Option<&str> {
+    ingress(service).first().and_then(|ingress| ingress.hostname.as_deref()).filter(|name| !name.is_empty())
+}
+
 /// A name in place of an address.
 pub fn host_name(name: &str) -> LoadBalancerIngress {
     LoadBalancerIngress { hostname: Some(name.to_owned()), ..LoadBalancerIngress::default() }
@@ -87,13 +93,15 @@ fn showing(
     id: &LoadBalancerId,
     wanted: &[LoadBalancerIngress],
     hash: Option<&str>,
+    more: Option<(&str, Option<&str>)>,
 ) -> Option<Value> {
     let labels = service.metadata.labels.as_ref();
-    let labels: BTreeMap<&str, &str> = hash
-        .map(|hash| (HASH_LABEL, hash))
+    let labels: BTreeMap<&str, Option<&str>> = hash
+        .map(|hash| (HASH_LABEL, Some(hash)))
         .into_iter()
-        .chain([(ID_LABEL, id.as_str())])
-        .filter(|(key, value)| labels.and_then(|all| all.get(*key)).map(String::as_str) != Some(*value))
+        .chain([(ID_LABEL, Some(id.as_str()))])
+        .chain(more)
+        .filter(|(key, value)| labels.and_then(|all| all.get(*key)).map(String::as_str) != *value)
         .collect();
     let mut change = json!({});
     if !labels.is_empty() {
@@ -117,7 +125,7 @@ pub(super) fn is_same(there: &[LoadBalancerIngress], wanted: &[LoadBalancerIngre
 
 fn hiding(service: &Service) -> Option<Value> {
     let labels = service.metadata.labels.as_ref();
-    let present: BTreeMap<&str, Value> = [HASH_LABEL, ID_LABEL]
+    let present: BTreeMap<&str, Value> = [HASH_LABEL, ID_LABEL, SECURITY_GROUP_LABEL]
         .into_iter()
         .filter(|key| labels.is_some_and(|all| all.contains_key(*key)))
         .map(|key| (key, Value::Null))
@@ -139,7 +147,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_not_written_again() {
         let mut service = Service::default();
-        let change = showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc")).unwrap();
+        let change = showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc"), None).unwrap();
         assert_eq!(
             change,
             json!({
@@ -150,9 +158,9 @@ mod tests {
         let mut object = serde_json::to_value(&service).unwrap();
         json_patch::merge(&mut object, &change);
         service = serde_json::from_value(object).unwrap();
-        assert_eq!(showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc")), None);
+        assert_eq!(showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abc"), None), None);
         assert_eq!(
-            showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abd")),
+            showing(&service, &"lb-1".into(), &[address("10.0.0.9", false)], Some("abd"), None),
             Some(json!({ "metadata": { "labels": { HASH_LABEL: "abd" } } }))
         );
         let mut object = serde_json::to_value(&service).unwrap();

@@ -2,7 +2,7 @@
 
 mod cleanup;
 mod doubts;
-mod failure;
+pub(super) mod failure;
 mod limits;
 mod lost;
 mod reuse;
@@ -25,10 +25,10 @@ use super::{
     access::AccessPass,
     annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
-    class::{self, Wants},
+    class::{self, Kind, Wants},
     desired, hash,
     members::{self, Backends},
-    ownership::{self, Owner},
+    ownership::{self, FINALIZER, Owner},
     publish,
     source_ranges::SourceRanges,
 };
@@ -45,6 +45,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
+    /// Nothing, until the cloud is done with what was begun; who knows when will add the key.
+    Waiting,
     /// Again, later each time.
     Retry,
     /// Again after the time that the cloud asked for.
@@ -65,6 +67,9 @@ impl Controller {
         let started = Instant::now();
         let measure = |verb, succeeded| self.latencies.observe("CLBType", verb, started.elapsed(), succeeded);
         if wants == Wants::Clb && !class::is_deleting(&service) {
+            if self.waits_for_another_kind(key, &service) {
+                return Outcome::Done;
+            }
             let verb = if class::has_finalizer(&service) { "Update" } else { "Creation" };
             let result = self.ensure(key, &service).await;
             measure(verb, result.is_ok());
@@ -74,12 +79,6 @@ impl Controller {
             let result = self.clean_up(key, &service).await;
             measure("Deletion", result.is_ok());
             return self.tell(key, &service, "CleanLoadBalancerFailed", "Error deleting load balancer", result);
-        }
-        if wants == Wants::Nlb && !class::is_deleting(&service) {
-            let notice = "this version does not handle network load balancers; the Service gets none".to_owned();
-            for notice in self.records.new_notices(key, "class", [notice]) {
-                self.recorder.warning(&reference_of(&*service), "UnsupportedLoadBalancer", notice);
-            }
         }
         Outcome::Done
     }
@@ -100,7 +99,7 @@ impl Controller {
                            cloud-config file, or name one with the annotation vswitch-id";
             return Err(Failure::Unfulfillable(missing.into()));
         }
-        let added = publish::add_finalizer(&self.client, service).await;
+        let added = publish::add_finalizer(&self.client, service, FINALIZER).await;
         added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
         let audit = self.records.take_audit(key);
         if audit {
@@ -171,7 +170,7 @@ impl Controller {
             let ingress = self.ingress(&object, &state.load_balancer, &shows, uses_proxy).await;
             let id = &state.load_balancer.id;
             self.records.show(key, &ingress);
-            let published = publish::show(&self.client, service, id, &ingress, hash.as_deref()).await;
+            let published = publish::show(&self.client, service, id, &ingress, hash.as_deref(), None).await;
             shown_is_new =
                 published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
         }
@@ -329,8 +328,34 @@ impl Controller {
         }
     }
 
+    /// Whether the Service still has a load balancer of the other kind, which has to go first: two
+    /// that are asked for the same ports would both be shown, and one of them would be left over.
+    pub(super) fn waits_for_another_kind(&self, key: &Key, service: &Service) -> bool {
+        let waits = self.kind.other().marks(service);
+        let controller = match self.kind.other() {
+            Kind::Clb => "service",
+            Kind::Nlb => "nlb",
+        };
+        let notice = waits.then(|| {
+            format!(
+                "waiting until the controller {controller} has taken away the load balancer that the Service had before"
+            )
+        });
+        for notice in self.records.new_notices(key, "kind", notice) {
+            self.recorder.normal(&reference_of(service), "WaitingForCleanUp", notice);
+        }
+        waits
+    }
+
     /// Logs a failure, tells it on the Service, and decides when to try again.
-    fn tell(&self, key: &Key, service: &Service, reason: &str, what: &str, result: Result<(), Failure>) -> Outcome {
+    pub(super) fn tell(
+        &self,
+        key: &Key,
+        service: &Service,
+        reason: &str,
+        what: &str,
+        result: Result<(), Failure>,
+    ) -> Outcome {
         let over_quota = result.as_ref().err().map(Failure::over_quota).unwrap_or_default();
         for notice in self.records.new_notices(key, "quota", over_quota) {
             self.recorder.warning(&reference_of(service), "QuotaExceeded", notice);

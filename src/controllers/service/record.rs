@@ -26,6 +26,10 @@ struct Record {
     settled: bool,
     /// What the status was made to show.
     shown: Vec<LoadBalancerIngress>,
+    /// Something was changed since the Service was last found in order.
+    changed: bool,
+    /// How often in a row what is busy was waited for.
+    waited: u32,
 }
 
 // === impl Records ===
@@ -94,6 +98,33 @@ impl Records {
             let before = record.notices.insert(topic, notices.clone()).unwrap_or_default();
             notices.into_iter().filter(|notice| !before.contains(notice)).collect()
         })
+    }
+
+    /// Notes whether a pass changed anything; tells whether it or one before it did, since the
+    /// Service was last found in order.
+    pub(super) fn note_changes(&self, key: &Key, changed: bool) -> bool {
+        self.with(key, |record| {
+            record.changed |= changed;
+            record.changed
+        })
+    }
+
+    /// The Service is in order.
+    pub(super) fn forget_changes(&self, key: &Key) {
+        self.with(key, |record| record.changed = false);
+    }
+
+    /// Notes that something is busy once more; tells how often it was so in a row.
+    pub(super) fn wait_longer(&self, key: &Key) -> u32 {
+        self.with(key, |record| {
+            record.waited += 1;
+            record.waited - 1
+        })
+    }
+
+    /// Nothing is busy any more.
+    pub(super) fn stop_waiting(&self, key: &Key) {
+        self.with(key, |record| record.waited = 0);
     }
 
     /// Asks the next pass to read the load balancer again.

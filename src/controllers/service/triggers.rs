@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Controller, Key,
     annotations::Annotations,
-    class::{self, Wants},
+    class::{self, Kind},
     members, publish,
 };
 use crate::{
@@ -59,9 +59,9 @@ impl Controller {
         let (old, new) = match (change.old, change.new) {
             (_, None) => return,
             (None, Some(new)) => {
-                if self.is_wanted(new) || class::has_finalizer(new) {
+                if self.is_wanted(new) || self.kind.marks(new) {
                     // What is there at the start waits for what changes now.
-                    let settled = class::has_finalizer(new) && !class::is_deleting(new);
+                    let settled = self.kind.marks(new) && !class::is_deleting(new);
                     let priority = if settled { Priority::Backlog } else { Priority::Fresh };
                     self.queue.add(Key::of(new), priority);
                 }
@@ -69,7 +69,7 @@ impl Controller {
             }
             (Some(old), Some(new)) => (old, new),
         };
-        if !self.is_wanted(old) && !self.is_wanted(new) && !class::has_finalizer(new) {
+        if !self.is_wanted(old) && !self.is_wanted(new) && !self.kind.marks(new) {
             return;
         }
         let object = reference_of(&**new);
@@ -86,7 +86,7 @@ impl Controller {
         } else if class::is_deleting(old) != class::is_deleting(new) {
             let message = "The service will be updated because the delete timestamp has been changed.";
             tell("DeleteTimestampChanged", message.into());
-        } else if !self.was_undone(old, new) {
+        } else if !self.was_undone(old, new) && !self.is_free_by_now(old, new) {
             return;
         }
         self.queue.forget(&Key::of(new));
@@ -95,15 +95,20 @@ impl Controller {
 
     /// Whether somebody else took off our finalizer or changed what the status shows.
     fn was_undone(&self, old: &Service, new: &Service) -> bool {
-        let lost_finalizer = class::has_finalizer(old) && !class::has_finalizer(new);
+        let lost_finalizer = self.kind.marks(old) && !self.kind.marks(new);
         let shows = publish::ingress(new);
         let other_status = !publish::is_same(publish::ingress(old), shows) && !self.records.shows(&Key::of(new), shows);
-        let is_ours = class::wants(new, self.options.type_annotation) == Wants::Clb && !class::is_deleting(new);
+        let is_ours = self.is_wanted(new) && !class::is_deleting(new);
         is_ours && (lost_finalizer || other_status)
     }
 
+    /// Whether the load balancer of the other kind is gone, so that ours may come.
+    fn is_free_by_now(&self, old: &Service, new: &Service) -> bool {
+        self.kind.other().marks(old) && !self.kind.other().marks(new)
+    }
+
     fn is_wanted(&self, service: &Service) -> bool {
-        class::wants(service, self.options.type_annotation) != Wants::Nothing
+        class::wants(service, self.options.type_annotation) == self.kind.wanted()
     }
 
     /// After a change of nodes or endpoints has settled, queues the Services it makes a
@@ -121,13 +126,17 @@ impl Controller {
                 () = tokio::time::sleep(self.options.settle) => {}
             }
             for service in self.cache.services.list() {
-                let wanted = class::wants(&service, self.options.type_annotation) == Wants::Clb;
-                if !wanted || class::is_deleting(&service) {
+                if !self.is_wanted(&service) || class::is_deleting(&service) {
                     continue;
                 }
                 let key = Key::of(&service);
                 // A Service that asks for what cannot be is told so when it changes, not when others do.
-                let Ok(requested) = Annotations::of(&service).parse() else { continue };
+                let annotations = Annotations::of(&service);
+                let requested = match self.kind {
+                    Kind::Clb => annotations.parse(),
+                    Kind::Nlb => annotations.parse_network().map(|requested| requested.members),
+                };
+                let Ok(requested) = requested else { continue };
                 if self.records.backends_changed(&key, &self.compute_backends(&key, &service, &requested)) {
                     self.queue.add(key, Priority::Fresh);
                 }

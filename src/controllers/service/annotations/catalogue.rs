@@ -442,7 +442,7 @@ pub(super) const ALL: &[Annotation] = &[
 pub(super) const NOT_IGNORABLE: &[&str] = &["backend-ip-version", "vgroup-port"];
 
 /// Keys under our prefix that choose the controller; see `class`.
-const CLASS: &[&str] = &["type", "tunnel-type"];
+pub(super) const CLASS: &[&str] = &["type", "tunnel-type"];
 
 /// The annotation with this suffix.
 pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {

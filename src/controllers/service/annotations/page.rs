@@ -7,6 +7,7 @@ use std::fmt::Write;
 use super::{
     LEGACY_PREFIX, PREFIX,
     catalogue::{ALL, Annotation, Sets},
+    network::{self, NetworkAnnotation},
 };
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/annotations.md");
@@ -26,6 +27,14 @@ fn page() -> String {
     let listener = |sets: Sets| matches!(sets, Sets::Listener(_) | Sets::Layer4(_) | Sets::Layer7(_));
     section(&mut page, "The load balancer, its members, and how the Service is treated", |sets| sets == Sets::Field);
     section(&mut page, "Listeners: each port whose protocol has the setting", listener);
+    page.push_str(
+        "\n## On a network load balancer\n\n\
+         For Services with `loadBalancerClass: alibabacloud.com/nlb`. These have an effect there, and no others.\n\n\
+         | annotation | value | without it | effect |\n|---|---|---|---|\n",
+    );
+    for NetworkAnnotation { suffix, value, default, about, .. } in network::ALL {
+        let _ = writeln!(page, "| `{suffix}` | {value} | {default} | {about} |");
+    }
     page.push_str("\n## Without effect on a classic load balancer\n\n");
     for annotation in ALL {
         let why = match annotation.sets {

@@ -160,13 +160,13 @@ impl<'a> Values<'a> {
     }
 }
 
-fn port(text: &str) -> Option<u16> {
+pub(super) fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| *port != 0)
 }
 
 /// Tags as the released controller reads them: a key may stand without a value, and of a value
 /// only the part before a second `=` counts.
-fn tags(text: &str) -> BTreeMap<String, String> {
+pub(super) fn tags(text: &str) -> BTreeMap<String, String> {
     let pair = |part: &str| {
         let mut parts = part.trim().split('=');
         let key = parts.next().filter(|key| !key.is_empty())?;
@@ -175,7 +175,7 @@ fn tags(text: &str) -> BTreeMap<String, String> {
     text.split(',').filter_map(pair).collect()
 }
 
-fn labels(text: &str) -> BTreeMap<String, String> {
+pub(super) fn labels(text: &str) -> BTreeMap<String, String> {
     let pair = |part: &str| part.trim().split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
     text.split(',').filter_map(pair).collect()
 }
@@ -184,7 +184,7 @@ fn labels(text: &str) -> BTreeMap<String, String> {
 
 impl Value {
     /// The value in the API's spelling, or what would be right.
-    fn read(self, value: &str) -> Result<String, String> {
+    pub(super) fn read(self, value: &str) -> Result<String, String> {
         let found = match self {
             Self::Word(words) => words.contains(&value).then(|| value.to_owned()),
             Self::AnyCase(words) => {

@@ -9,7 +9,12 @@ use super::failure::{Failure, cluster};
 use crate::{
     cloud::{Class, GroupsView, LoadBalancer, LoadBalancerId},
     controllers::service::{
-        Controller, Key, annotations::Annotations, apply::Pass, class, ownership::Owner, plan, publish,
+        Controller, Key,
+        annotations::Annotations,
+        apply::Pass,
+        class,
+        ownership::{FINALIZER, Owner},
+        plan, publish,
     },
     kubernetes::events::reference_of,
 };
@@ -32,7 +37,7 @@ impl Controller {
         self.drop_access_lists(key, service, &owner, preserve && annotations.load_balancer_id().is_none()).await?;
         let hidden = publish::hide(&self.client, service).await;
         let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
-        let removed = publish::remove_finalizer(&self.client, &hidden).await;
+        let removed = publish::remove_finalizer(&self.client, &hidden, FINALIZER).await;
         removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
         self.records.remove(key);
         if class::is_deleting(service) {

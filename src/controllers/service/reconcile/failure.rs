@@ -32,7 +32,7 @@ fn join(errors: &[Error], others: &[String]) -> String {
 }
 
 /// A failed write to the Service object.
-pub(super) fn cluster(reason: &'static str, what: &str, error: &patch::Error) -> Failure {
+pub(in crate::controllers::service) fn cluster(reason: &'static str, what: &str, error: &patch::Error) -> Failure {
     let text = format!("{what}: {error}");
     match error {
         patch::Error::Conflict { .. } | patch::Error::NotFound { .. } => Failure::Overtaken(text),

@@ -1,0 +1,288 @@
+//! What a Service should have of a network load balancer: a pure function from Kubernetes objects
+//! and options.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{Service, ServicePort};
+
+use crate::{
+    cloud::{
+        AddressType, Member, MemberKind, NetworkGroupKind, NetworkGroupSetting, NetworkGroupSettings,
+        NetworkListenerSettings, NetworkProtocol, PortRange, RulePolicy, SourceRule,
+        network_action::{CreateNetworkGroup, CreateNetworkLoadBalancer, CreateSecurityGroup},
+    },
+    controllers::service::{
+        Options,
+        annotations::NetworkRequested,
+        desired::target_port,
+        members::{self, Backends, Ports},
+        ownership::{Owner, PROTECTION_REASON, ports_word},
+    },
+};
+
+/// The cloud's limit of rules in one security group.
+pub const RULES_PER_GROUP: usize = 200;
+
+/// What should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    pub owner: Owner,
+    pub requested: NetworkRequested,
+    /// What to make the load balancer from, if it is to be made; without a token.
+    pub create: CreateNetworkLoadBalancer,
+    pub listeners: BTreeMap<(NetworkProtocol, PortRange), DesiredListener>,
+    /// By name.
+    pub groups: BTreeMap<String, DesiredGroup>,
+    /// `None` if everybody may come.
+    pub sources: Option<DesiredSources>,
+    /// The Service may have had source ranges before.
+    pub may_have_sources: bool,
+    /// Why which port is left out.
+    pub problems: Vec<String>,
+    /// The ports left out; what is there for them stays.
+    pub troubled_ports: BTreeSet<u16>,
+}
+
+/// A listener that should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredListener {
+    pub description: String,
+    /// Name of the group it sends traffic to.
+    pub group: String,
+    pub settings: NetworkListenerSettings,
+    /// `None` leaves alone what is there.
+    pub additional_certificates: Option<BTreeSet<String>>,
+}
+
+/// A group that should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredGroup {
+    pub create: CreateNetworkGroup,
+    /// What is kept so afterwards.
+    pub keep: NetworkGroupSettings,
+    pub members: Vec<Member>,
+}
+
+/// The security group that should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredSources {
+    pub create: CreateSecurityGroup,
+    pub rules: Vec<SourceRule>,
+}
+
+/// What a wish is made from beside the Service and its annotations.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    pub backends: &'a Backends,
+    /// Pod address → network interface.
+    pub interfaces: &'a BTreeMap<IpAddr, String>,
+    /// Instance → its node's address, for groups of addresses.
+    pub addresses: &'a BTreeMap<String, IpAddr>,
+    pub ranges: &'a BTreeSet<IpNet>,
+    pub options: &'a Options,
+}
+
+/// What `service` should have.
+pub fn desired(service: &Service, requested: NetworkRequested, around: Around<'_>) -> Desired {
+    let owner = Owner::of(service, &around.options.cluster_id);
+    let create = load_balancer(&owner, &requested, around.options);
+    let sources = sources(&owner, &create, around.ranges);
+    let eni = requested.members.eni.unwrap_or(around.options.eni_by_default);
+    let mut desired = Desired {
+        owner,
+        requested,
+        create,
+        listeners: BTreeMap::new(),
+        groups: BTreeMap::new(),
+        sources,
+        may_have_sources: false,
+        problems: Vec::new(),
+        troubled_ports: BTreeSet::new(),
+    };
+    for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
+        if let Err(problem) = desired.add(port, around, eni) {
+            desired.problems.push(problem);
+            desired.troubled_ports.extend(u16::try_from(port.port));
+        }
+    }
+    desired
+}
+
+fn load_balancer(owner: &Owner, requested: &NetworkRequested, options: &Options) -> CreateNetworkLoadBalancer {
+    CreateNetworkLoadBalancer {
+        name: requested.name.clone().unwrap_or_else(|| owner.default_name()),
+        address_type: requested.address_type.unwrap_or(AddressType::Internet),
+        ip_version: requested.ip_version.clone(),
+        vpc: options.vpc.clone(),
+        zones: requested.zones.clone(),
+        bandwidth_package: requested.bandwidth_package.clone().flatten(),
+        resource_group: requested.resource_group.clone().or_else(|| options.resource_group.clone()),
+        protection_reason: PROTECTION_REASON.to_owned(),
+        // Of a tag that is also a mark, the mark counts.
+        tags: requested.tags.clone().into_iter().chain(owner.tags()).collect(),
+        token: String::new(),
+    }
+}
+
+/// Lets in what comes from the ranges, and nothing else.
+fn sources(owner: &Owner, create: &CreateNetworkLoadBalancer, ranges: &BTreeSet<IpNet>) -> Option<DesiredSources> {
+    if ranges.is_empty() {
+        return None;
+    }
+    let description = owner.security_group_description();
+    let rule = |source: IpNet, policy, priority| SourceRule {
+        id: String::new(),
+        source,
+        policy,
+        priority,
+        description: description.clone(),
+    };
+    let mut rules: Vec<SourceRule> = ranges.iter().map(|range| rule(*range, RulePolicy::Accept, 1)).collect();
+    let everything = |v6: bool| {
+        let address: IpAddr =
+            if v6 { std::net::Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
+        IpNet::new_assert(address, 0)
+    };
+    rules.push(rule(everything(false), RulePolicy::Drop, 100));
+    if create.ip_version.as_deref() == Some("DualStack") {
+        rules.push(rule(everything(true), RulePolicy::Drop, 100));
+    }
+    Some(DesiredSources {
+        create: CreateSecurityGroup {
+            name: owner.security_group_name(),
+            description,
+            vpc: create.vpc.clone(),
+            resource_group: create.resource_group.clone(),
+            tags: owner.tags(),
+        },
+        rules,
+    })
+}
+
+// === impl Desired ===
+
+impl Desired {
+    fn add(&mut self, port: &ServicePort, around: Around<'_>, eni: bool) -> Result<(), String> {
+        let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
+            "TCP" => NetworkProtocol::Tcp,
+            "UDP" => NetworkProtocol::Udp,
+            other => return Err(format!("port {} has the protocol {other}; use TCP or UDP", port.port)),
+        };
+        let number = u16::try_from(port.port).map_err(|_| format!("port {} is not a port number", port.port))?;
+        let protocol = self.requested.protocol_of(number, protocol);
+        let name = port.name.as_deref().unwrap_or_default();
+        let node_port = port.node_port.and_then(|p| u16::try_from(p).ok()).filter(|p| *p != 0);
+        let ranges = self.requested.ranges.get(&number).cloned().unwrap_or_default();
+        let (word, ports) = match node_port {
+            _ if eni => (target_port(port), Ports { node_port: None, name }),
+            _ if !ranges.is_empty() => {
+                return Err(format!(
+                    "port {number}: listener port range can only be used for eni backend type service; set the annotation \
+                     service.beta.kubernetes.io/backend-type: eni"
+                ));
+            }
+            Some(node_port) => (node_port.to_string(), Ports { node_port: Some(node_port), name }),
+            None => {
+                return Err(format!(
+                    "port {number} has no node port; set spec.allocateLoadBalancerNodePorts to true, or use pods as \
+                     members with the annotation service.beta.kubernetes.io/backend-type: eni"
+                ));
+            }
+        };
+        if ranges.is_empty() {
+            return self.listen(protocol, PortRange::one(number), &word, None, ports, around);
+        }
+        let checked = target_port(port).parse::<u16>().unwrap_or_default();
+        for range in ranges {
+            self.listen(protocol, range, &ports_word(range), Some(checked), ports, around)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a listener and its group. `any_port` is the port that is checked on members that get
+    /// traffic on all ports.
+    fn listen(
+        &mut self,
+        protocol: NetworkProtocol,
+        at: PortRange,
+        word: &str,
+        any_port: Option<u16>,
+        ports: Ports<'_>,
+        around: Around<'_>,
+    ) -> Result<(), String> {
+        let overlapping =
+            |(other, range): &&(NetworkProtocol, PortRange)| protocol.excludes(*other) && at.overlaps(*range);
+        if let Some((other, range)) = self.listeners.keys().find(overlapping) {
+            return Err(format!("port of listener [{at}/{protocol}] overlaps with listener [{range}/{other}]"));
+        }
+        let group = self.owner.network_group_name(word, protocol);
+        if !self.groups.contains_key(&group) {
+            let wanted = self.group(&group, protocol, any_port, ports, around);
+            self.groups.insert(group.clone(), wanted);
+        }
+        let is_ssl = protocol == NetworkProtocol::TcpSsl;
+        let listener = DesiredListener {
+            description: self.owner.network_listener_description(at, protocol),
+            group,
+            settings: self.requested.listener_settings(protocol),
+            additional_certificates: self.requested.additional_certificates.clone().filter(|_| is_ssl),
+        };
+        self.listeners.insert((protocol, at), listener);
+        Ok(())
+    }
+
+    fn group(
+        &self,
+        name: &str,
+        protocol: NetworkProtocol,
+        any_port: Option<u16>,
+        ports: Ports<'_>,
+        around: Around<'_>,
+    ) -> DesiredGroup {
+        let asked = &self.requested;
+        let mut settings = NetworkGroupSettings::default();
+        if let Some(port) = any_port {
+            // There is no port of its own to check a member at.
+            settings.set(NetworkGroupSetting::HealthCheck, "true");
+            settings.set(NetworkGroupSetting::HealthCheckConnectPort, port.to_string());
+        }
+        settings.overlay(&asked.group);
+        let members = match asked.group_kind {
+            NetworkGroupKind::Instance => members::members(around.backends, around.interfaces, ports, name),
+            NetworkGroupKind::Ip => by_address(around, ports, name),
+        };
+        let with_port = |member: Member| Member { port: if any_port.is_some() { 0 } else { member.port }, ..member };
+        let create = CreateNetworkGroup {
+            name: name.to_owned(),
+            kind: asked.group_kind,
+            protocol: protocol.of_group(),
+            any_port: any_port.is_some(),
+            vpc: self.create.vpc.clone(),
+            ip_version: None,
+            resource_group: self.create.resource_group.clone(),
+            settings,
+            tags: self.owner.tags(),
+        };
+        let mut members: Vec<Member> = members.into_iter().map(with_port).collect();
+        members.sort();
+        members.dedup();
+        DesiredGroup { create, keep: asked.group.clone(), members }
+    }
+}
+
+/// Members by their addresses: nodes at their own, and pods without asking for their interfaces.
+fn by_address(around: Around<'_>, ports: Ports<'_>, name: &str) -> Vec<Member> {
+    let pods = around.backends.pods.keys().map(|address| (*address, address.to_string())).collect();
+    let address_of = |member: Member| {
+        let address = match member.kind {
+            MemberKind::Ecs => *around.addresses.get(&member.server)?,
+            _ => member.address?,
+        };
+        Some(Member { kind: MemberKind::Ip, server: address.to_string(), address: Some(address), ..member })
+    };
+    members::members(around.backends, &pods, ports, name).into_iter().filter_map(address_of).collect()
+}

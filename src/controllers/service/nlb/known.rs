@@ -1,0 +1,391 @@
+//! What is known of the network load balancers and groups in the cloud, so that a pass need not
+//! ask.
+//!
+//! As for classic load balancers: one inventory when this replica begins to lead, then what was
+//! written is what is there, until an answer says otherwise or is lost.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+
+use super::observed::{State, settle_group, settle_load_balancer};
+use crate::{
+    cloud::{
+        Class, CloudProvider, Error, LoadBalancerId, NetworkGroup, NetworkLoadBalancer, NetworkLoadBalancerState,
+        NetworkStatus, SecurityGroup, network_action::Lock,
+    },
+    controllers::service::ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
+};
+
+/// Who asks for the inventory this soon after its reading failed gets the same answer.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// The load balancers and groups as last seen or written.
+#[derive(Default)]
+pub struct Known {
+    inner: Mutex<Inner>,
+    /// Held while the inventory is read, so that it is read once and not by each worker.
+    reading: AsyncMutex<Option<(Instant, Error)>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    inventory_read: bool,
+    load_balancers: BTreeMap<LoadBalancerId, NetworkLoadBalancerState>,
+    /// Default name → the load balancer made for that Service.
+    made_for: BTreeMap<String, LoadBalancerId>,
+    /// Default names of Services that certainly have no load balancer of their own.
+    absent: BTreeSet<String>,
+    /// Default name → groups; what is not here has none, unless it is in doubt.
+    groups: BTreeMap<String, Vec<NetworkGroup>>,
+    doubted_groups: BTreeSet<String>,
+    /// Default name → the security group for source ranges.
+    sources: BTreeMap<String, Option<SecurityGroup>>,
+    /// Default names → how many load balancers this process deleted; part of idempotency tokens.
+    deleted: BTreeMap<String, u32>,
+    /// Several Services may use one load balancer of the user's; they take turns.
+    turns: BTreeMap<LoadBalancerId, Arc<AsyncMutex<()>>>,
+}
+
+// === impl Known ===
+
+impl Known {
+    /// What was made for `owner`. `may_be_older`: it may have been made before the inventory was
+    /// read; a Service that never had our finalizer cannot have anything, and costs no call.
+    pub async fn find(&self, cloud: &dyn CloudProvider, owner: &Owner, may_be_older: bool) -> Result<State, Error> {
+        self.read_inventory(cloud, &owner.cluster).await?;
+        let load_balancer = match self.locate(cloud, owner, may_be_older).await? {
+            Some(id) => self.load_balancer(cloud, &id).await?,
+            None => None,
+        };
+        self.with_groups(cloud, owner, load_balancer).await
+    }
+
+    /// What `owner` has on this load balancer of the user's.
+    pub async fn find_on(&self, cloud: &dyn CloudProvider, owner: &Owner, id: &LoadBalancerId) -> Result<State, Error> {
+        self.read_inventory(cloud, &owner.cluster).await?;
+        let load_balancer = self.load_balancer(cloud, id).await?;
+        self.with_groups(cloud, owner, load_balancer).await
+    }
+
+    async fn with_groups(
+        &self,
+        cloud: &dyn CloudProvider,
+        owner: &Owner,
+        load_balancer: Option<NetworkLoadBalancerState>,
+    ) -> Result<State, Error> {
+        let name = owner.default_name();
+        let in_doubt = self.inner.lock().doubted_groups.contains(&name);
+        if in_doubt {
+            let groups = cloud.network_groups_by_tags(&owner.tags()).await?;
+            let mut inner = self.inner.lock();
+            inner.doubted_groups.remove(&name);
+            inner.groups.insert(name.clone(), groups);
+        }
+        let inner = self.inner.lock();
+        let groups = inner.groups.get(&name).cloned().unwrap_or_default();
+        Ok(State { load_balancer, groups, sources: inner.sources.get(&name).cloned() })
+    }
+
+    async fn locate(
+        &self,
+        cloud: &dyn CloudProvider,
+        owner: &Owner,
+        may_be_older: bool,
+    ) -> Result<Option<LoadBalancerId>, Error> {
+        let name = owner.default_name();
+        {
+            let inner = self.inner.lock();
+            if let Some(id) = inner.made_for.get(&name) {
+                return Ok(Some(id.clone()));
+            }
+            if inner.absent.contains(&name) || !may_be_older {
+                return Ok(None);
+            }
+        }
+        let mut found = cloud.network_load_balancers_by_tag(OWNER_TAG, &name).await?;
+        if found.is_empty() {
+            found = cloud.network_load_balancers_by_name(&name).await?;
+            found.retain(|load_balancer| owner.owns_network_load_balancer(load_balancer));
+        }
+        let mut inner = self.inner.lock();
+        match &found[..] {
+            [] => {
+                inner.absent.insert(name);
+                Ok(None)
+            }
+            [one] => {
+                inner.made_for.insert(name, one.id.clone());
+                Ok(Some(one.id.clone()))
+            }
+            several => {
+                let ids: Vec<&str> = several.iter().map(|lb| lb.id.as_str()).collect();
+                Err(Error::new(
+                    Class::Invalid,
+                    "ListLoadBalancers",
+                    format!("tag {OWNER_TAG}={name}"),
+                    format!(
+                        "find multiple loadbalances by tag, lbIds[{}]; remove the tag from all but one",
+                        ids.join(",")
+                    ),
+                ))
+            }
+        }
+    }
+
+    async fn load_balancer(
+        &self,
+        cloud: &dyn CloudProvider,
+        id: &LoadBalancerId,
+    ) -> Result<Option<NetworkLoadBalancerState>, Error> {
+        if let Some(state) = self.inner.lock().load_balancers.get(id) {
+            return Ok(Some(state.clone()));
+        }
+        let found = cloud.network_load_balancers(std::slice::from_ref(id)).await?.into_iter().next();
+        let Some(load_balancer) = found else {
+            self.gone(id);
+            return Ok(None);
+        };
+        let listeners = cloud.network_listeners(id).await?;
+        let state = NetworkLoadBalancerState { load_balancer, listeners };
+        self.put(state.clone());
+        Ok(Some(state))
+    }
+
+    /// The security group for the source ranges of `owner`.
+    pub async fn sources(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<Option<SecurityGroup>, Error> {
+        let name = owner.default_name();
+        if let Some(known) = self.inner.lock().sources.get(&name) {
+            return Ok(known.clone());
+        }
+        let mut found = cloud.security_groups_by_tag(OWNER_TAG, &name).await?;
+        if found.len() > 1 {
+            let ids: Vec<String> = found.iter().map(|group| group.id.to_string()).collect();
+            return Err(Error::new(
+                Class::Invalid,
+                "DescribeSecurityGroups",
+                format!("tag {OWNER_TAG}={name}"),
+                format!("there are several: {}; remove the tag from all but one", ids.join(", ")),
+            ));
+        }
+        let found = found.pop();
+        self.inner.lock().sources.insert(name, found.clone());
+        Ok(found)
+    }
+
+    /// Notes what is there for `owner` after a change was begun.
+    pub fn store(&self, owner: &Owner, state: &State) {
+        let name = owner.default_name();
+        if let Some(there) = &state.load_balancer {
+            self.put(there.clone());
+        }
+        let mut inner = self.inner.lock();
+        inner.groups.insert(name.clone(), state.groups.clone());
+        match &state.sources {
+            Some(sources) => inner.sources.insert(name, sources.clone()),
+            None => inner.sources.remove(&name),
+        };
+    }
+
+    fn put(&self, state: NetworkLoadBalancerState) {
+        let mut inner = self.inner.lock();
+        if let Some(name) = state.load_balancer.tags.get(OWNER_TAG) {
+            inner.absent.remove(name);
+            inner.made_for.insert(name.clone(), state.load_balancer.id.clone());
+        }
+        inner.load_balancers.insert(state.load_balancer.id.clone(), state);
+    }
+
+    /// What was being changed takes changes again.
+    pub fn settle(&self, lock: &Lock) {
+        let mut inner = self.inner.lock();
+        match lock {
+            Lock::LoadBalancer(id) => {
+                let Some(there) = inner.load_balancers.get_mut(id) else { return };
+                settle_load_balancer(there);
+                if there.load_balancer.status == NetworkStatus::Deleting {
+                    inner.deleted(id);
+                }
+            }
+            Lock::Group(id) => {
+                for groups in inner.groups.values_mut() {
+                    settle_group(groups, id);
+                }
+            }
+        }
+    }
+
+    /// Takes over how a load balancer is now. What is known of its listeners holds only if it was
+    /// just made, and had none.
+    pub fn refresh(&self, load_balancer: NetworkLoadBalancer) {
+        let mut inner = self.inner.lock();
+        let Some(there) = inner.load_balancers.get_mut(&load_balancer.id) else { return };
+        if there.load_balancer.status == NetworkStatus::Provisioning {
+            there.load_balancer = load_balancer;
+        } else {
+            inner.load_balancers.remove(&load_balancer.id);
+        }
+    }
+
+    /// Whether the load balancer is being made.
+    pub fn is_provisioning(&self, id: &LoadBalancerId) -> bool {
+        let inner = self.inner.lock();
+        inner.load_balancers.get(id).is_some_and(|there| there.load_balancer.status == NetworkStatus::Provisioning)
+    }
+
+    /// Drops what is believed of a load balancer: it will be looked at again.
+    pub fn doubt(&self, id: &LoadBalancerId) {
+        self.inner.lock().load_balancers.remove(id);
+    }
+
+    /// Drops what is believed of the groups of `owner`.
+    pub fn doubt_groups(&self, owner: &Owner) {
+        self.inner.lock().doubted_groups.insert(owner.default_name());
+    }
+
+    /// Drops what is believed of the security group of `owner`.
+    pub fn doubt_sources(&self, owner: &Owner) {
+        self.inner.lock().sources.remove(&owner.default_name());
+    }
+
+    /// Drops what is believed of what a change worked on.
+    pub fn doubt_lock(&self, lock: &Lock) {
+        let mut inner = self.inner.lock();
+        match lock {
+            Lock::LoadBalancer(id) => {
+                inner.load_balancers.remove(id);
+            }
+            Lock::Group(id) => {
+                let has = |groups: &Vec<NetworkGroup>| groups.iter().any(|group| group.id == *id);
+                let names: Vec<String> =
+                    inner.groups.iter().filter(|(_, groups)| has(groups)).map(|(name, _)| name.clone()).collect();
+                inner.doubted_groups.extend(names);
+            }
+        }
+    }
+
+    /// Drops all that is believed of what was made for `owner`, and of `other`.
+    pub fn doubt_all(&self, owner: &Owner, other: Option<&LoadBalancerId>) {
+        self.doubt_groups(owner);
+        self.doubt_sources(owner);
+        let mut inner = self.inner.lock();
+        let made = inner.made_for.get(&owner.default_name()).cloned();
+        for id in made.iter().chain(other) {
+            inner.load_balancers.remove(id);
+        }
+    }
+
+    /// Drops what is believed of whether `owner` has a load balancer.
+    pub fn doubt_absence(&self, owner: &Owner) {
+        self.inner.lock().absent.remove(&owner.default_name());
+    }
+
+    /// Notes that `owner` has no load balancer of its own.
+    pub fn note_absent(&self, owner: &Owner) {
+        self.inner.lock().absent.insert(owner.default_name());
+    }
+
+    /// Notes that a load balancer does not exist any more.
+    pub fn gone(&self, id: &LoadBalancerId) {
+        self.inner.lock().gone(id);
+    }
+
+    /// Notes that the load balancer of `owner` was deleted or let go.
+    pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
+        let mut inner = self.inner.lock();
+        inner.made_for.insert(owner.default_name(), id.clone());
+        inner.deleted(id);
+    }
+
+    /// How many load balancers of `owner` this process has deleted.
+    pub fn deletions(&self, owner: &Owner) -> u32 {
+        self.inner.lock().deleted.get(&owner.default_name()).copied().unwrap_or_default()
+    }
+
+    /// Drops everything about what a Service had, after that is gone or let go.
+    pub fn forget(&self, owner: &Owner, and_service: bool) {
+        let mut inner = self.inner.lock();
+        let name = owner.default_name();
+        inner.groups.remove(&name);
+        inner.doubted_groups.remove(&name);
+        inner.sources.remove(&name);
+        if and_service {
+            inner.absent.remove(&name);
+            inner.deleted.remove(&name);
+        }
+    }
+
+    /// Waits for one's turn on a load balancer that several Services may use.
+    pub async fn turn(&self, id: &LoadBalancerId) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = self.inner.lock().turns.entry(id.clone()).or_default().clone();
+        turn.lock_owned().await
+    }
+
+    async fn read_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
+        if self.inner.lock().inventory_read {
+            return Ok(());
+        }
+        let mut failed = self.reading.lock().await;
+        if self.inner.lock().inventory_read {
+            return Ok(());
+        }
+        if let Some((at, error)) = &*failed
+            && at.elapsed() < FRESH
+        {
+            return Err(error.clone());
+        }
+        let inventory = match cloud.network_inventory(CLUSTER_TAG, cluster).await {
+            Ok(inventory) => inventory,
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
+        let count = inventory.load_balancers.len();
+        tracing::info!(count, cluster, "read the inventory of network load balancers");
+        let mut owners: BTreeMap<String, u32> = BTreeMap::new();
+        for name in inventory.load_balancers.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)) {
+            *owners.entry(name.clone()).or_default() += 1;
+        }
+        for state in inventory.load_balancers {
+            let name = state.load_balancer.tags.get(OWNER_TAG);
+            // Of two for one Service neither is chosen: looking it up tells the user about both.
+            if name.is_some_and(|name| owners.get(name) == Some(&1)) {
+                self.put(state);
+            }
+        }
+        let mut inner = self.inner.lock();
+        for group in inventory.groups {
+            if let Some(name) = group.tags.get(OWNER_TAG).cloned() {
+                inner.groups.entry(name).or_default().push(group);
+            }
+        }
+        inner.inventory_read = true;
+        Ok(())
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// Its Service certainly has none by now.
+    fn deleted(&mut self, id: &LoadBalancerId) {
+        let made = self.made_for.iter().filter(|(_, made)| *made == id);
+        for name in made.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            *self.deleted.entry(name.clone()).or_default() += 1;
+            self.absent.insert(name);
+        }
+        self.gone(id);
+    }
+
+    fn gone(&mut self, id: &LoadBalancerId) {
+        self.load_balancers.remove(id);
+        self.turns.remove(id);
+        self.made_for.retain(|_, made| made != id);
+    }
+}

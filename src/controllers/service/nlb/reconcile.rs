@@ -1,0 +1,449 @@
+//! One pass over one Service that wants, or had, a network load balancer.
+
+use std::{collections::BTreeMap, collections::BTreeSet, net::IpAddr, time::Duration};
+
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Service;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::{
+    apply::{self, Pass},
+    desired::{self, Around, Desired, RULES_PER_GROUP},
+    observed::State,
+    plan,
+};
+use crate::{
+    cloud::{Class, LoadBalancerId, NetworkGroupKind, NetworkStatus, network_action::CreateNetworkLoadBalancer},
+    controllers::service::{
+        Controller, Key,
+        annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
+        class::{self, Kind, Wants},
+        hash, members,
+        ownership::{CLUSTER_TAG, NETWORK_FINALIZER, OWNER_TAG, Owner, SECURITY_GROUP_LABEL},
+        publish,
+        reconcile::{
+            Outcome,
+            failure::{Failure, cluster},
+        },
+    },
+    kubernetes::events::reference_of,
+};
+
+/// The first pause after the cloud called something busy; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(400);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// So often what is busy is waited for before the user is told.
+const PATIENCE: u32 = 9;
+
+/// How far a pass came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Done,
+    /// The rest follows when the cloud is done with what was begun.
+    Waiting,
+    /// Something is being changed of which nobody tells the end.
+    Again(Duration),
+}
+
+impl Controller {
+    /// Brings one Service to what it asks for, or cleans up after it.
+    #[tracing::instrument(name = "service", skip_all, fields(service = %key))]
+    pub(in crate::controllers::service) async fn reconcile_network(&self, key: &Key) -> Outcome {
+        let Some(service) = self.cache.services.get(Some(&key.namespace), &key.name) else {
+            self.records.remove(key);
+            self.network.jobs.forget(key);
+            return Outcome::Done;
+        };
+        let wanted =
+            class::wants(&service, self.options.type_annotation) == Wants::Nlb && !class::is_deleting(&service);
+        if !wanted && !Kind::Nlb.marks(&service) {
+            return Outcome::Done;
+        }
+        if wanted && self.waits_for_another_kind(key, &service) {
+            return Outcome::Done;
+        }
+        let started = Instant::now();
+        let failed = self.network.jobs.take_failures(key);
+        let result = if !failed.is_empty() {
+            Err(Failure::Cloud { errors: failed, others: Vec::new() })
+        } else if wanted {
+            self.ensure_network(key, &service).await
+        } else {
+            self.clean_up_network(key, &service).await
+        };
+        self.latencies.observe("NLBType", "reconcile", started.elapsed(), result.is_ok());
+        let done = match result {
+            Ok(Progress::Waiting) => return Outcome::Waiting,
+            Ok(Progress::Again(pause)) => return Outcome::RetryAfter(pause),
+            Ok(Progress::Done) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        let (reason, what) = if wanted {
+            ("SyncLoadBalancerFailed", "Error syncing load balancer")
+        } else {
+            ("CleanLoadBalancerFailed", "Error deleting load balancer")
+        };
+        self.tell(key, &service, reason, what, done)
+    }
+
+    async fn ensure_network(&self, key: &Key, service: &Service) -> Result<Progress, Failure> {
+        let object = reference_of(service);
+        let notices = annotations::network_notices(service).into_values();
+        for notice in self.records.new_notices(key, "annotations", notices) {
+            self.recorder.warning(&object, "UnsupportedAnnotation", notice);
+        }
+        let requested = Annotations::of(service).parse_network()?;
+        let mut ranges = source_ranges(service)?;
+        if requested.id.is_some() {
+            let ignored = (!ranges.is_empty())
+                .then(|| "LoadBalancerSourceRanges is not supported for user-managed LB.".to_owned());
+            for notice in self.records.new_notices(key, "spec", ignored) {
+                self.recorder.warning(&object, "FeatureNotSupported", notice);
+            }
+            ranges.clear();
+        }
+        let owner = Owner::of(service, &self.options.cluster_id);
+        let had_finalizer = Kind::Nlb.marks(service);
+        let added = publish::add_finalizer(&self.client, service, NETWORK_FINALIZER).await;
+        added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
+        let audit = self.records.take_audit(key);
+        if audit {
+            self.network.known.doubt_all(&owner, requested.id.as_ref());
+        }
+        let backends = self.compute_backends(key, service, &requested.members);
+        for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
+            self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
+        }
+        self.records.set_backends(key, &backends);
+        let _turn = match &requested.id {
+            Some(id) => Some(self.network.known.turn(id).await),
+            None => None,
+        };
+        let state = self.find_network(service, &owner, &requested, had_finalizer).await?;
+        let by_address = requested.group_kind == NetworkGroupKind::Ip;
+        let there = state.groups.iter().flat_map(|group| &group.members);
+        let interfaces = if by_address {
+            BTreeMap::new()
+        } else {
+            self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?
+        };
+        let addresses = if by_address { self.node_addresses() } else { BTreeMap::new() };
+        let around = Around {
+            backends: &backends,
+            interfaces: &interfaces,
+            addresses: &addresses,
+            ranges: &ranges,
+            options: &self.options,
+        };
+        let mut desired = desired::desired(service, requested, around);
+        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
+        desired.create.token = token(&desired, self.network.known.deletions(&owner));
+        if desired.groups.values().all(|group| group.members.is_empty()) && !desired.groups.is_empty() {
+            if self.records.lost_all_members(key, true) {
+                let message = "There are no available nodes for NetworkLoadBalancer".to_owned();
+                self.recorder.normal(&object, "UnAvailableLoadBalancer", message);
+            }
+        } else {
+            self.records.lost_all_members(key, false);
+        }
+        let mut problems = desired.problems.clone();
+        let nowhere: Vec<String> = backends
+            .pods
+            .keys()
+            .filter(|ip| !by_address && !interfaces.contains_key(ip))
+            .map(ToString::to_string)
+            .collect();
+        if !nowhere.is_empty() {
+            problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
+        }
+        let mut pass = Pass::new(&*self.cloud, &self.network, key, &owner, state);
+        pass.converge(&mut desired).await;
+        let unsettled = pass.is_unsettled();
+        let Pass { state, outcome, .. } = pass;
+        if audit && !outcome.changes.is_empty() {
+            let message =
+                format!("somebody else had changed the load balancer; put right: {}", outcome.changes.join("; "));
+            self.recorder.warning(&object, "RepairedLoadBalancer", message);
+        }
+        self.conclude(key, service, state, outcome, problems, unsettled).await
+    }
+
+    /// Shows on the Service what came of a pass.
+    async fn conclude(
+        &self,
+        key: &Key,
+        service: &Service,
+        state: State,
+        outcome: apply::Outcome,
+        problems: Vec<String>,
+        unsettled: bool,
+    ) -> Result<Progress, Failure> {
+        let apply::Outcome { changes, failures, left_out, conflicts, busy } = outcome;
+        let mut others: Vec<String> = problems.into_iter().chain(conflicts).chain(left_out).collect();
+        let changed = self.records.note_changes(key, !changes.is_empty());
+        let waiting = self.network.jobs.is_waiting(key);
+        let there = state.load_balancer.as_ref().map(|there| &there.load_balancer);
+        if there.is_some_and(|there| there.status == NetworkStatus::Unusable) {
+            others
+                .push("the load balancer is inactive or could not be made; see the console for the reason".to_owned());
+        }
+        let settled = !waiting && !unsettled;
+        let mut shown_is_new = false;
+        if let Some(there) = there.filter(|there| !there.dns_name.is_empty())
+            && settled
+        {
+            let complete = failures.is_empty() && others.is_empty();
+            let hash = complete.then(|| hash::of(service));
+            let ingress = [publish::host_name(&there.dns_name)];
+            self.records.show(key, &ingress);
+            let own = state.sources.as_ref().map(|own| own.as_ref().map(|group| group.id.to_string()));
+            let more = own.as_ref().map(|id| (SECURITY_GROUP_LABEL, id.as_deref()));
+            let published = publish::show(&self.client, service, &there.id, &ingress, hash.as_deref(), more).await;
+            shown_is_new =
+                published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
+        }
+        if !failures.is_empty() || !others.is_empty() {
+            return Err(Failure::Cloud { errors: failures, others });
+        }
+        if !settled {
+            return self.again(key, waiting, busy);
+        }
+        self.records.stop_waiting(key);
+        self.records.forget_changes(key);
+        if changed || shown_is_new || self.records.succeeded(key) {
+            let id = there.map(|there| there.id.to_string()).unwrap_or_default();
+            self.recorder.normal(
+                &reference_of(service),
+                "EnsuredLoadBalancer",
+                format!("Ensured load balancer [{id}]"),
+            );
+        }
+        Ok(Progress::Done)
+    }
+
+    /// When to come back to what is not settled.
+    fn again(&self, key: &Key, waiting: bool, busy: Option<crate::cloud::Error>) -> Result<Progress, Failure> {
+        if waiting {
+            return Ok(Progress::Waiting);
+        }
+        let waited = self.records.wait_longer(key);
+        if waited > PATIENCE {
+            self.records.stop_waiting(key);
+            if let Some(error) = busy {
+                return Err(error.into());
+            }
+        }
+        if busy.is_none()
+            && let Some(service) = self.cache.services.get(Some(&key.namespace), &key.name)
+        {
+            // Something is under way that this process did not begin: only the cloud can tell.
+            self.network.known.doubt_groups(&Owner::of(&service, &self.options.cluster_id));
+        }
+        Ok(Progress::Again((FIRST_PAUSE * 2u32.saturating_pow(waited.min(10))).min(LONGEST_PAUSE)))
+    }
+
+    /// Instance → its node's address.
+    fn node_addresses(&self) -> BTreeMap<String, IpAddr> {
+        let address = |node: &k8s_openapi::api::core::v1::Node| {
+            let instance = members::instance_of(node).ok().flatten()?;
+            let addresses = node.status.as_ref()?.addresses.as_ref()?;
+            let internal = addresses.iter().filter(|a| a.type_ == "InternalIP").filter_map(|a| a.address.parse().ok());
+            let address = internal.into_iter().find(IpAddr::is_ipv4)?;
+            Some((instance, address))
+        };
+        self.cache.nodes.list().iter().filter_map(|node| address(node)).collect()
+    }
+
+    /// What is there to work on.
+    async fn find_network(
+        &self,
+        service: &Service,
+        owner: &Owner,
+        requested: &NetworkRequested,
+        had_finalizer: bool,
+    ) -> Result<State, Failure> {
+        let known = &self.network.known;
+        if let Some(id) = &requested.id {
+            let state = known.find_on(&*self.cloud, owner, id).await?;
+            check_reuse(service, id, &state)?;
+            return Ok(state);
+        }
+        let shown = publish::shown_host_name(service);
+        let may_be_older = had_finalizer || shown.is_some();
+        let state = known.find(&*self.cloud, owner, may_be_older).await?;
+        match (&state.load_balancer, shown) {
+            (None, Some(name)) => {
+                // It may be back, or tagged again, by the next try.
+                known.doubt_absence(owner);
+                Err(Failure::Unfulfillable(format!(
+                    "alicloud: can not find loadbalancer, but it's defined in service [{name}] this may happen when you \
+                     delete the loadbalancer; to get a new one with a new name, delete the Service and create it again"
+                )))
+            }
+            (None, None) if requested.zones.is_empty() => Err(Failure::Unfulfillable(
+                "ParameterMissing, zone mappings are required: set the annotation zone-maps to \
+                 zone-a:vsw-id-1,zone-b:vsw-id-2"
+                    .to_owned(),
+            )),
+            (None, None) => {
+                known.note_absent(owner);
+                Ok(state)
+            }
+            (Some(_), _) => Ok(state),
+        }
+    }
+
+    async fn clean_up_network(&self, key: &Key, service: &Service) -> Result<Progress, Failure> {
+        let owner = Owner::of(service, &self.options.cluster_id);
+        let annotations = Annotations::of(service);
+        if let Some(id) = annotations.load_balancer_id()
+            && let Some(progress) = self.detach_network(key, &owner, &id).await?
+        {
+            return Ok(progress);
+        }
+        if let Some(progress) = self.delete_network(key, &owner, service).await? {
+            return Ok(progress);
+        }
+        let hidden = publish::hide(&self.client, service).await;
+        let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
+        let removed = publish::remove_finalizer(&self.client, &hidden, NETWORK_FINALIZER).await;
+        removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
+        self.records.remove(key);
+        self.network.jobs.forget(key);
+        self.network.known.forget(&owner, class::is_deleting(service));
+        self.recorder.normal(&reference_of(service), "CleanLoadBalancer", "Clean load balancer");
+        Ok(Progress::Done)
+    }
+
+    /// Takes what is ours off a load balancer that is the user's; `None` when that is done.
+    async fn detach_network(&self, key: &Key, owner: &Owner, id: &LoadBalancerId) -> Result<Option<Progress>, Failure> {
+        let _turn = self.network.known.turn(id).await;
+        let state = self.network.known.find_on(&*self.cloud, owner, id).await?;
+        match &state.load_balancer {
+            Some(there) if !owner.owns_network_load_balancer(&there.load_balancer) => {}
+            _ => return Ok(None),
+        }
+        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        let done = pass.dismantle(|state| plan::detach(owner, state)).await;
+        self.dismantled(key, pass, done)
+    }
+
+    /// Deletes, or lets go of, what was made for the Service; `None` when that is done.
+    async fn delete_network(&self, key: &Key, owner: &Owner, service: &Service) -> Result<Option<Progress>, Failure> {
+        let known = &self.network.known;
+        let mut state = known.find(&*self.cloud, owner, true).await?;
+        let there = state.load_balancer.as_ref().map(|there| &there.load_balancer);
+        if there.is_some_and(|there| !owner.owns_network_load_balancer(there)) {
+            state.load_balancer = None;
+        }
+        let id = state.load_balancer.as_ref().map(|there| there.load_balancer.id.clone());
+        if Annotations::of(service).preserves_load_balancer() {
+            let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+            let done = pass.dismantle(|state| plan::release(owner, state)).await;
+            let progress = self.dismantled(key, pass, done)?;
+            if progress.is_none()
+                && let Some(id) = id
+            {
+                known.note_deleted(owner, &id);
+                let message = format!("The lb [{id}] will be preserved after the service is deleted.");
+                self.recorder.warning(&reference_of(service), "PreservedOnDelete", message);
+            }
+            return Ok(progress);
+        }
+        let limits = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+        let in_groups = state.load_balancer.iter().any(|there| !there.load_balancer.security_groups.is_empty());
+        if in_groups || labelled(service, SECURITY_GROUP_LABEL).is_some() || limits.is_some_and(|all| !all.is_empty()) {
+            state.sources = Some(known.sources(&*self.cloud, owner).await?);
+        }
+        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        let done = pass.dismantle(|state| plan::delete(owner, state)).await;
+        // Gone already is as good as deleted; the next look will tell.
+        if pass.outcome.failures.iter().any(|error| error.class == Class::NotFound) {
+            known.doubt_all(owner, id.as_ref());
+        }
+        if pass.state.load_balancer.is_none()
+            && let Some(id) = &id
+        {
+            known.note_deleted(owner, id);
+        }
+        self.dismantled(key, pass, done)
+    }
+
+    fn dismantled(&self, key: &Key, pass: Pass<'_>, done: bool) -> Result<Option<Progress>, Failure> {
+        let unsettled = pass.is_unsettled();
+        let apply::Outcome { failures, busy, .. } = pass.outcome;
+        if !failures.is_empty() {
+            return Err(Failure::Cloud { errors: failures, others: Vec::new() });
+        }
+        let waiting = self.network.jobs.is_waiting(key);
+        if done && !waiting && !unsettled {
+            self.records.stop_waiting(key);
+            return Ok(None);
+        }
+        self.again(key, waiting, busy).map(Some)
+    }
+}
+
+/// Whether a Service may use a load balancer of the user's.
+fn check_reuse(service: &Service, id: &LoadBalancerId, state: &State) -> Result<(), Failure> {
+    let Some(there) = &state.load_balancer else {
+        return Err(Failure::Unfulfillable(format!(
+            "load balancer {id} of the annotation id does not exist in this region"
+        )));
+    };
+    let there = &there.load_balancer;
+    if let Some(tag) = [OWNER_TAG, CLUSTER_TAG].into_iter().find(|tag| there.tags.contains_key(*tag)) {
+        return Err(Failure::Unfulfillable(format!(
+            "load balancer {id} can not be reused, can not reuse loadbalancer created by kubernetes (it has the tag {tag})"
+        )));
+    }
+    match publish::shown_host_name(service) {
+        Some(shown) if shown != there.dns_name => Err(Failure::Unfulfillable(format!(
+            "service has been associated with dnsname [{shown}], cannot be bound to dnsname [{}]",
+            there.dns_name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn labelled<'a>(service: &'a Service, key: &str) -> Option<&'a str> {
+    service.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+/// The ranges that clients may come from; empty if everybody may.
+fn source_ranges(service: &Service) -> Result<BTreeSet<IpNet>, Mistakes> {
+    let texts = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.clone()).unwrap_or_default();
+    let mistake = |value: String, expected: &str| Mistake {
+        key: "spec.loadBalancerSourceRanges".to_owned(),
+        value,
+        expected: expected.to_owned(),
+    };
+    let mut ranges = BTreeSet::new();
+    let mut mistakes = Vec::new();
+    for text in texts {
+        match text.trim().parse::<IpNet>() {
+            Ok(range) => {
+                ranges.insert(range.trunc());
+            }
+            Err(_) => mistakes.push(mistake(text, "a range such as 10.0.0.0/8")),
+        }
+    }
+    // Two rules are for everybody else.
+    if ranges.len() > RULES_PER_GROUP - 2 {
+        mistakes.push(mistake(
+            format!("{} ranges", ranges.len()),
+            "at most 198 ranges, as many rules as a security group takes",
+        ));
+    }
+    if mistakes.is_empty() { Ok(ranges) } else { Err(Mistakes(mistakes)) }
+}
+
+/// An idempotency token: the same for the same wish of the same Service, so that a repeated
+/// request cannot make a second load balancer; another one after what it made was deleted.
+fn token(desired: &Desired, deletions: u32) -> String {
+    let Desired { owner, create, .. } = desired;
+    let create = CreateNetworkLoadBalancer { token: String::new(), ..create.clone() };
+    let wish = format!("{}/{}/{deletions}/{create:?}", owner.cluster, owner.uid);
+    hash::hex(&Sha256::digest(wish.as_bytes()))
+}
