@@ -52,7 +52,7 @@ pub(super) const GATES: &[Gate] = &[
     Gate {
         name: "LoadBalancerTypeAnnotation",
         default: false,
-        help: "The type annotation of a Service chooses its kind of load balancer; nlb means not a classic one.",
+        help: "The type annotation of a Service chooses its kind of load balancer: clb is a classic one, nlb a network load balancer.",
         effect: Effect::Sets(|gates, on| gates.load_balancer_type_annotation = on),
     },
 ];

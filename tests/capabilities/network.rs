@@ -1,5 +1,9 @@
 //! Services on network load balancers.
 
+mod access;
+mod lifecycle;
+mod settings;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use ccm::sim::cloud::{
