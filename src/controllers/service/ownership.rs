@@ -35,6 +35,8 @@ pub const PROTECTION_REASON: &str = "managed.by.ack";
 /// The longest name of a group, and description of a member (SLB `CreateVServerGroup`). Names of
 /// Services, namespaces and clusters can be longer together.
 const LONGEST_NAME: usize = 80;
+/// The longest name that the cloud takes for a server group of network load balancers.
+const LONGEST_NETWORK_NAME: usize = 128;
 /// Hexadecimal digits in a shortened mark.
 const DIGEST: usize = 16;
 
@@ -149,7 +151,8 @@ impl Owner {
     /// The name of the server group whose members listen on `port`, and the description of its
     /// members.
     pub fn network_group_name(&self, port: &str, protocol: NetworkProtocol) -> String {
-        self.network_mark(port, protocol)
+        let mark = self.network_mark(port, protocol);
+        if mark.len() <= LONGEST_NETWORK_NAME { mark } else { format!("k8s.{port}.{protocol}.{}", self.digest()) }
     }
 
     fn network_mark(&self, port: &str, protocol: NetworkProtocol) -> String {
@@ -174,7 +177,9 @@ impl Owner {
     }
 
     fn owns_network_mark(&self, text: &str) -> bool {
-        Mark::parse_network(text).is_some_and(|mark| self.matches(&mark))
+        let shortened =
+            || matches!(text.split('.').collect::<Vec<_>>()[..], ["k8s", _, _, digest] if digest == self.digest());
+        Mark::parse_network(text).is_some_and(|mark| self.matches(&mark)) || shortened()
     }
 
     /// Whether a network load balancer was made for this Service.
@@ -321,6 +326,10 @@ mod tests {
         }
         assert_eq!(network_listener_owner("k8s.443.TCP.web.shop.c1").as_deref(), Some("shop/web"));
         assert_eq!(network_listener_owner("k8s.http.TCP.web.shop.c1"), None);
+        let long = Owner { service: "s".repeat(63), namespace: "n".repeat(63), ..owner.clone() };
+        let name = long.network_group_name("30080", ssl);
+        assert!(name.len() <= 128 && name.starts_with("k8s.30080.TCPSSL."), "{name}");
+        assert!(long.owns_network_mark(&name) && !owner.owns_network_mark(&name));
     }
 
     #[test]

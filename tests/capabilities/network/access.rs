@@ -10,7 +10,8 @@ use super::{balancers, expose_with, gone, host_name, listeners, shown, writes};
 use crate::support::{Stage, play};
 
 fn own_group(stage: &Stage) -> Option<SecurityGroup> {
-    let all: Vec<SecurityGroup> = stage.cloud().with_state(|state| state.ecs.security_groups.values().cloned().collect());
+    let all: Vec<SecurityGroup> =
+        stage.cloud().with_state(|state| state.ecs.security_groups.values().cloned().collect());
     all.into_iter().find(|group| group.name.starts_with("k8s-nlb-"))
 }
 
@@ -23,7 +24,11 @@ fn rules(stage: &Stage) -> Vec<String> {
 }
 
 async fn limit(stage: &Stage, ranges: Value) {
-    stage.world.kube.patch::<Service>("default", "web", json!({ "spec": { "loadBalancerSourceRanges": ranges } })).unwrap();
+    stage
+        .world
+        .kube
+        .patch::<Service>("default", "web", json!({ "spec": { "loadBalancerSourceRanges": ranges } }))
+        .unwrap();
     stage.pass(Duration::from_secs(20)).await;
 }
 
@@ -36,7 +41,11 @@ fn ranges_are_in_force_before_the_first_listener_change_in_place_and_go_when_cle
     play(|stage| async move {
         let _replica = stage.start();
         stage.joined(1).await;
-        let service = expose_with(&stage, &[("ip-version", "DualStack")], limited(json!(["10.0.0.0/8", "1.2.3.4/32", "fd00::/8"])));
+        let service = expose_with(
+            &stage,
+            &[("ip-version", "DualStack")],
+            limited(json!(["10.0.0.0/8", "1.2.3.4/32", "fd00::/8"])),
+        );
         shown(&stage).await;
         stage.pass(Duration::from_secs(5)).await;
         let group = own_group(&stage).unwrap();
@@ -57,12 +66,22 @@ fn ranges_are_in_force_before_the_first_listener_change_in_place_and_go_when_cle
 
         stage.clear_calls();
         limit(&stage, json!(["10.0.0.0/8", "9.9.9.0/24"])).await;
-        assert_eq!(writes(&stage), ["ecs.AuthorizeSecurityGroup", "ecs.RevokeSecurityGroup"], "{:?}", stage.told("web"));
+        assert_eq!(
+            writes(&stage),
+            ["ecs.AuthorizeSecurityGroup", "ecs.RevokeSecurityGroup"],
+            "{:?}",
+            stage.told("web")
+        );
         assert_eq!(rules(&stage).len(), 4, "{:?}", rules(&stage));
 
         stage.clear_calls();
         limit(&stage, Value::Null).await;
-        assert_eq!(writes(&stage), ["nlb.LoadBalancerLeaveSecurityGroup", "ecs.DeleteSecurityGroup"], "{:?}", stage.told("web"));
+        assert_eq!(
+            writes(&stage),
+            ["nlb.LoadBalancerLeaveSecurityGroup", "ecs.DeleteSecurityGroup"],
+            "{:?}",
+            stage.told("web")
+        );
         assert!(own_group(&stage).is_none());
         let labels = stage.service("web").unwrap().metadata.labels.unwrap();
         assert!(!labels.contains_key("service.k8s.alibaba/security-group-id"), "{labels:?}");

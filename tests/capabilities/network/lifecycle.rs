@@ -6,7 +6,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use super::{ZONES, annotate, balancers, expose, expose_with, gone, groups, host_name, key, listeners, shown, web, writes};
+use super::{
+    ZONES, annotate, balancers, expose, expose_with, gone, groups, host_name, key, listeners, shown, web, writes,
+};
 use crate::support::{Stage, address_of, play};
 
 /// A network load balancer of the user's, with a listener on port 9000.
@@ -73,7 +75,8 @@ fn one_that_kubernetes_made_is_not_reused() {
         web(&stage);
         shown(&stage).await;
         let id = balancers(&stage)[0].id.clone();
-        let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 81 }] });
+        let spec =
+            json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 81 }] });
         stage.expose("other", &[(&key("id"), &id)], spec);
         stage.pass(Duration::from_secs(10)).await;
         assert!(stage.told("other").iter().any(|(_, m)| m.contains("can not be reused")), "{:?}", stage.told("other"));
@@ -91,7 +94,10 @@ fn one_that_is_to_be_preserved_stays_working_and_without_marks() {
         stage.pass(Duration::from_secs(5)).await;
         gone(&stage).await;
         let balancer = &balancers(&stage)[0];
-        assert_eq!((balancer.delete_protection.clone(), balancer.modification_protection.as_str()), (None, "NonProtection"));
+        assert_eq!(
+            (balancer.delete_protection.clone(), balancer.modification_protection.as_str()),
+            (None, "NonProtection")
+        );
         assert!(balancer.tags.is_empty() && groups(&stage)[0].tags.is_empty(), "{:?}", balancer.tags);
         assert_eq!((listeners(&stage).len(), groups(&stage)[0].servers.len()), (1, 1));
         assert!(stage.told("web").iter().any(|(reason, _)| reason == "PreservedOnDelete"));
@@ -162,7 +168,9 @@ fn a_service_that_stops_being_a_load_balancer_is_cleaned_up_and_stays() {
             spec.load_balancer_class = None;
         };
         stage.world.kube.modify::<Service>("default", "web", plain).unwrap();
-        stage.until("no load balancer", || (balancers(&stage).is_empty() && groups(&stage).is_empty()).then_some(())).await;
+        stage
+            .until("no load balancer", || (balancers(&stage).is_empty() && groups(&stage).is_empty()).then_some(()))
+            .await;
         stage.pass(Duration::from_secs(10)).await;
         let service = stage.service("web").unwrap();
         assert_eq!(service.metadata.finalizers.clone().unwrap_or_default(), Vec::<String>::new());
@@ -198,11 +206,30 @@ fn the_kind_changes_by_annotation_one_after_the_other_and_nothing_is_left() {
 }
 
 #[test]
+fn a_dry_run_changes_nothing() {
+    play(|stage| async move {
+        let _replica = stage.start_with(&["--dry-run"], json!({}));
+        stage.world.join().unwrap();
+        web(&stage);
+        stage.pass(Duration::from_secs(60)).await;
+        assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
+        let service = stage.service("web").unwrap();
+        assert_eq!((service.metadata.finalizers.clone(), host_name(&service)), (None, None));
+        let polls = stage.words().into_iter().filter(|word| word.starts_with("nlb.")).count();
+        assert!(polls < 6, "nothing is waited for that nobody makes: {:?}", stage.words());
+    });
+}
+
+#[test]
 fn another_class_is_left_alone() {
     play(|stage| async move {
         let _replica = stage.start();
         stage.joined(1).await;
-        stage.expose("web", &[], json!({ "type": "LoadBalancer", "loadBalancerClass": "other.io/x", "ports": [{ "port": 80 }] }));
+        stage.expose(
+            "web",
+            &[],
+            json!({ "type": "LoadBalancer", "loadBalancerClass": "other.io/x", "ports": [{ "port": 80 }] }),
+        );
         stage.pass(Duration::from_secs(20)).await;
         assert_eq!(stage.service("web").unwrap().metadata.finalizers, None);
         gone(&stage).await;
@@ -220,9 +247,18 @@ fn tcp_and_udp_on_one_port_come_and_go_each_by_itself() {
         shown(&stage).await;
         stage.until("two listeners", || (listeners(&stage).len() == 2).then_some(())).await;
         let spec: Value = json!({ "spec": { "ports": [{ "name": "t", "port": 53, "protocol": "TCP" }] } });
-        stage.world.kube.modify::<Service>("default", "web", |service| {
-            service.spec.get_or_insert_default().ports.get_or_insert_default().retain(|port| port.name.as_deref() == Some("t"));
-        }).unwrap();
+        stage
+            .world
+            .kube
+            .modify::<Service>("default", "web", |service| {
+                service
+                    .spec
+                    .get_or_insert_default()
+                    .ports
+                    .get_or_insert_default()
+                    .retain(|port| port.name.as_deref() == Some("t"));
+            })
+            .unwrap();
         drop(spec);
         stage.pass(Duration::from_secs(10)).await;
         let left: Vec<String> = listeners(&stage).into_iter().map(|l| l.protocol).collect();
@@ -243,7 +279,10 @@ fn pods_are_members_at_their_own_addresses_and_a_range_reaches_all_their_ports()
         assert_eq!((listener.port, listener.range), (0, Some((30000, 30100))));
         assert_eq!(listener.attributes["ListenerDescription"], "k8s.30000_30100.TCP.web.default.c1");
         let group = &groups(&stage)[0];
-        assert_eq!((group.name.as_str(), group.attributes["AnyPortEnabled"].as_str()), ("k8s.30000_30100.TCP.web.default.c1", "true"));
+        assert_eq!(
+            (group.name.as_str(), group.attributes["AnyPortEnabled"].as_str()),
+            ("k8s.30000_30100.TCP.web.default.c1", "true")
+        );
         assert_eq!(group.health_check["HealthCheckConnectPort"], "8080");
         annotate(&stage, json!({ (key("listener-port-range")): "200-100:80" })).await;
         assert!(stage.told("web").iter().any(|(_, m)| m.contains("listener-port-range is \"200-100:80\"")));

@@ -63,8 +63,22 @@ const CASES: &[Case] = &[
     case("ppv2-pvl-ep-id-enabled", Proxy("Ppv2PrivateLinkEpIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
     case("ppv2-pvl-eps-id-enabled", Proxy("Ppv2PrivateLinkEpsIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
     case("ppv2-pvl-vpc-id-enabled", Proxy("Ppv2VpcIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
-    case("cert-id", At::Certificates, ("cert-1", "cert-1"), ("cert-2,cert-3", "cert-2,cert-3"), ",", &TLS.split_at(1).0),
-    case("additional-cert-ids", At::MoreCertificates, ("cert-2", "cert-2"), ("cert-2,cert-3", "cert-2,cert-3"), " x ", TLS),
+    case(
+        "cert-id",
+        At::Certificates,
+        ("cert-1", "cert-1"),
+        ("cert-2,cert-3", "cert-2,cert-3"),
+        ",",
+        &TLS.split_at(1).0,
+    ),
+    case(
+        "additional-cert-ids",
+        At::MoreCertificates,
+        ("cert-2", "cert-2"),
+        ("cert-2,cert-3", "cert-2,cert-3"),
+        " x ",
+        TLS,
+    ),
     case("cacert", Listener("CaEnabled"), ("on", "true"), ("off", "false"), "x", TLS),
     case("cacert-id", At::CaCertificates, ("ca-1", "ca-1"), ("ca-2,ca-1", "ca-1,ca-2"), ",", TLS),
     case("alpn", Listener("AlpnEnabled"), ("on", "true"), ("off", "false"), "x", TLS),
@@ -91,8 +105,22 @@ const CASES: &[Case] = &[
     case("health-check-flag", Check("HealthCheckEnabled"), ("off", "false"), ("on", "true"), "x", &[]),
     case("health-check-type", Check("HealthCheckType"), ("http", "HTTP"), ("tcp", "TCP"), "ftp", CHECKED),
     case("health-check-uri", Check("HealthCheckUrl"), ("/a", "/a"), ("/b", "/b"), " x ", CHECKED),
-    case("health-check-domain", Check("HealthCheckDomain"), ("a.example.com", "a.example.com"), ("$SERVER_IP", "$SERVER_IP"), " x ", CHECKED),
-    case("health-check-httpcode", At::Codes, ("http_2xx", "http_2xx"), ("http_3xx,http_2xx", "http_2xx,http_3xx"), ",", CHECKED),
+    case(
+        "health-check-domain",
+        Check("HealthCheckDomain"),
+        ("a.example.com", "a.example.com"),
+        ("$SERVER_IP", "$SERVER_IP"),
+        " x ",
+        CHECKED,
+    ),
+    case(
+        "health-check-httpcode",
+        At::Codes,
+        ("http_2xx", "http_2xx"),
+        ("http_3xx,http_2xx", "http_2xx,http_3xx"),
+        ",",
+        CHECKED,
+    ),
     case("health-check-method", Check("HttpCheckMethod"), ("get", "GET"), ("head", "HEAD"), "put", CHECKED),
     case("health-check-connect-port", Check("HealthCheckConnectPort"), ("8080", "8080"), ("0", "0"), "65536", CHECKED),
     case("healthy-threshold", Check("HealthyThreshold"), ("4", "4"), ("9", "9"), "11", CHECKED),
@@ -111,7 +139,14 @@ const CASES: &[Case] = &[
         &[("ip-version", "DualStack")],
     ),
     case("additional-resource-tags", Balancer("tag"), ("team=a", "a"), ("team=b", "b"), " team=x", &[]),
-    case("security-group-ids", Balancer("groups"), ("sg-1,sg-2", "sg-1,sg-2"), ("sg-2,sg-1,sg-3", "sg-1,sg-2,sg-3"), " x ", &[]),
+    case(
+        "security-group-ids",
+        Balancer("groups"),
+        ("sg-1,sg-2", "sg-1,sg-2"),
+        ("sg-2,sg-1,sg-3", "sg-1,sg-2,sg-3"),
+        " x ",
+        &[],
+    ),
     case(
         "zone-maps",
         Balancer("zones"),
@@ -273,10 +308,19 @@ fn another_type_of_group_takes_over_without_a_gap() {
         let [group] = &groups(&stage)[..] else { panic!("{:?}", groups(&stage)) };
         assert_eq!((group.kind.as_str(), group.servers.len()), ("Ip", 2));
         assert_eq!(listeners(&stage)[0].server_group, group.id);
-        let order = ["nlb.CreateServerGroup", "nlb.AddServersToServerGroup", "nlb.UpdateListenerAttribute", "nlb.DeleteServerGroup"];
+        let order = [
+            "nlb.CreateServerGroup",
+            "nlb.AddServersToServerGroup",
+            "nlb.UpdateListenerAttribute",
+            "nlb.DeleteServerGroup",
+        ];
         assert_eq!(writes(&stage), order);
         annotate(&stage, json!({ (key("server-group-type")): "Pod" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("server-group-type is \"Pod\"")), "{:?}", stage.told("web"));
+        assert!(
+            stage.told("web").iter().any(|(_, m)| m.contains("server-group-type is \"Pod\"")),
+            "{:?}",
+            stage.told("web")
+        );
         annotate(&stage, json!({ (key("server-group-type")): null })).await;
         assert_eq!(groups(&stage)[0].kind, "Instance");
     });
@@ -297,14 +341,25 @@ fn zones_have_addresses_of_choice_and_come_and_go() {
         shown(&stage).await;
         stage.pass(Duration::from_secs(5)).await;
         let mappings = balancers(&stage).pop().unwrap().zones;
-        assert_eq!((mappings[0].private_ip.to_string(), mappings[1].eip.as_deref()), ("10.0.5.5".to_owned(), Some("eip-1")));
+        assert_eq!(
+            (mappings[0].private_ip.to_string(), mappings[1].eip.as_deref()),
+            ("10.0.5.5".to_owned(), Some("eip-1"))
+        );
         stage.clear_calls();
-        annotate(&stage, json!({ (key("zone-maps")): "cn-hangzhou-h:vsw-bp1simh:10.0.5.5,cn-hangzhou-i:vsw-bp1simi::eip-1" })).await;
+        annotate(
+            &stage,
+            json!({ (key("zone-maps")): "cn-hangzhou-h:vsw-bp1simh:10.0.5.5,cn-hangzhou-i:vsw-bp1simi::eip-1" }),
+        )
+        .await;
         assert_eq!(at(&stage, Balancer("zones")), "cn-hangzhou-h,cn-hangzhou-i", "{:?}", stage.told("web"));
         assert_eq!(writes(&stage), ["nlb.UpdateLoadBalancerZones"]);
         assert_eq!(balancers(&stage).pop().unwrap().zones, mappings[..2], "those that stay stay as they are");
         stage.clear_calls();
-        annotate(&stage, json!({ (key("zone-maps")): "cn-hangzhou-h:vsw-bp1simh:10.0.5.6,cn-hangzhou-i:vsw-bp1simi::eip-1" })).await;
+        annotate(
+            &stage,
+            json!({ (key("zone-maps")): "cn-hangzhou-h:vsw-bp1simh:10.0.5.6,cn-hangzhou-i:vsw-bp1simi::eip-1" }),
+        )
+        .await;
         assert!(writes(&stage).is_empty());
         let told = stage.told("web");
         assert!(told.iter().any(|(_, m)| m.contains("the private address in zone cn-hangzhou-h")), "{told:?}");
@@ -343,13 +398,25 @@ fn tls_without_a_certificate_makes_no_listener_and_a_missing_one_is_told() {
         expose(&stage, &[TLS[0]], json!([{ "name": "tls", "port": 443 }, { "name": "web", "port": 80 }]));
         stage.until("the other port", || (listeners(&stage).len() == 1).then_some(())).await;
         stage.pass(Duration::from_secs(5)).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("TCPSSL needs a certificate")), "{:?}", stage.told("web"));
+        assert!(
+            stage.told("web").iter().any(|(_, m)| m.contains("TCPSSL needs a certificate")),
+            "{:?}",
+            stage.told("web")
+        );
         annotate(&stage, json!({ (key("cert-id")): "cert-none" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("ResourceNotFound.Certificate")), "{:?}", stage.told("web"));
+        assert!(
+            stage.told("web").iter().any(|(_, m)| m.contains("ResourceNotFound.Certificate")),
+            "{:?}",
+            stage.told("web")
+        );
         annotate(&stage, json!({ (key("cert-id")): "cert-1" })).await;
         assert_eq!(listeners(&stage).len(), 2);
         annotate(&stage, json!({ (key("protocol-port")): "HTTPS:443" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("protocol-port is \"HTTPS:443\"")), "{:?}", stage.told("web"));
+        assert!(
+            stage.told("web").iter().any(|(_, m)| m.contains("protocol-port is \"HTTPS:443\"")),
+            "{:?}",
+            stage.told("web")
+        );
     });
 }
 
@@ -365,12 +432,18 @@ fn members_follow_labels_weights_and_cordons() {
         assert_eq!(weights(), [30, 30, 30]);
         stage.clear_calls();
         annotate(&stage, json!({ (key("default-weight")): "40" })).await;
-        assert_eq!((weights(), writes(&stage)), (vec![40, 40, 40], vec!["nlb.UpdateServerGroupServersAttribute".to_owned()]));
+        assert_eq!(
+            (weights(), writes(&stage)),
+            (vec![40, 40, 40], vec!["nlb.UpdateServerGroupServersAttribute".to_owned()])
+        );
         annotate(&stage, json!({ (key("ignore-weight-update")): "on", (key("default-weight")): "50" })).await;
         assert_eq!(weights(), [40, 40, 40]);
         annotate(&stage, json!({ (key("ignore-weight-update")): "maybe", (key("default-weight")): "101" })).await;
         let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("default-weight is \"101\"") && m.contains("ignore-weight-update")), "{told:?}");
+        assert!(
+            told.iter().any(|(_, m)| m.contains("default-weight is \"101\"") && m.contains("ignore-weight-update")),
+            "{told:?}"
+        );
         annotate(&stage, json!({ (key("ignore-weight-update")): null, (key("default-weight")): null, (key("remove-unscheduled-backend")): "on" })).await;
         assert_eq!(weights(), [100, 100, 100], "removed: the default");
         let cordon = json!({ "spec": { "unschedulable": true } });

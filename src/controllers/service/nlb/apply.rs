@@ -28,6 +28,8 @@ pub struct Pass<'a> {
     pub owner: &'a Owner,
     /// What is there, as far as it is known.
     pub state: State,
+    /// Changes are not sent, and count as in place at once.
+    pub pretends: bool,
     pub outcome: Outcome,
     failed: BTreeSet<Scope>,
     /// What the cloud called busy in this pass.
@@ -60,6 +62,7 @@ impl<'a> Pass<'a> {
             key,
             owner,
             state,
+            pretends: false,
             outcome: Outcome::default(),
             failed: BTreeSet::new(),
             held: BTreeSet::new(),
@@ -185,6 +188,9 @@ impl<'a> Pass<'a> {
         tracing::info!(change = %action, "changed");
         self.outcome.changes.push(action.to_string());
         self.state.apply(action, &effect);
+        if self.pretends {
+            self.state.complete();
+        }
         if let Some(job) = effect.job {
             let lock = match &effect.made {
                 crate::cloud::Made::Group(id) => Some(Lock::Group(id.clone())),

@@ -233,7 +233,8 @@ impl Jobs {
             };
             let Some(Watched { keys, pace }) = ended else { continue };
             match there {
-                None => known.gone(&id),
+                // What is gone is not made again by repeating the request that made it.
+                None => known.vanished(&id),
                 Some(there) => known.refresh(there.clone()),
             }
             for key in keys {

@@ -295,6 +295,11 @@ impl Known {
         self.inner.lock().gone(id);
     }
 
+    /// Notes that a load balancer which was there does not exist any more.
+    pub fn vanished(&self, id: &LoadBalancerId) {
+        self.inner.lock().deleted(id);
+    }
+
     /// Notes that the load balancer of `owner` was deleted or let go.
     pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
         let mut inner = self.inner.lock();

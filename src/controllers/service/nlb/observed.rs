@@ -88,6 +88,15 @@ impl State {
         }
     }
 
+    /// A load balancer that nobody is really making takes changes at once.
+    pub fn complete(&mut self) {
+        if let Some(there) = self.load_balancer.as_mut().map(|there| &mut there.load_balancer)
+            && there.status == NetworkStatus::Provisioning
+        {
+            there.status = NetworkStatus::Active;
+        }
+    }
+
     fn change(&mut self, action: &NetworkAction, made: &Made) {
         match action {
             NetworkAction::CreateLoadBalancer(create) => {

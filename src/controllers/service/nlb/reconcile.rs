@@ -157,7 +157,7 @@ impl Controller {
         if !nowhere.is_empty() {
             problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
         }
-        let mut pass = Pass::new(&*self.cloud, &self.network, key, &owner, state);
+        let mut pass = self.network_pass(key, &owner, state);
         pass.converge(&mut desired).await;
         let unsettled = pass.is_unsettled();
         let Pass { state, outcome, .. } = pass;
@@ -243,6 +243,12 @@ impl Controller {
         Ok(Progress::Again((FIRST_PAUSE * 2u32.saturating_pow(waited.min(10))).min(LONGEST_PAUSE)))
     }
 
+    fn network_pass<'a>(&'a self, key: &'a Key, owner: &'a Owner, state: State) -> Pass<'a> {
+        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        pass.pretends = self.options.dry_run;
+        pass
+    }
+
     /// Instance → its node's address.
     fn node_addresses(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &k8s_openapi::api::core::v1::Node| {
@@ -324,7 +330,7 @@ impl Controller {
             Some(there) if !owner.owns_network_load_balancer(&there.load_balancer) => {}
             _ => return Ok(None),
         }
-        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        let mut pass = self.network_pass(key, owner, state);
         let done = pass.dismantle(|state| plan::detach(owner, state)).await;
         self.dismantled(key, pass, done)
     }
@@ -339,7 +345,7 @@ impl Controller {
         }
         let id = state.load_balancer.as_ref().map(|there| there.load_balancer.id.clone());
         if Annotations::of(service).preserves_load_balancer() {
-            let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+            let mut pass = self.network_pass(key, owner, state);
             let done = pass.dismantle(|state| plan::release(owner, state)).await;
             let progress = self.dismantled(key, pass, done)?;
             if progress.is_none()
@@ -356,7 +362,7 @@ impl Controller {
         if in_groups || labelled(service, SECURITY_GROUP_LABEL).is_some() || limits.is_some_and(|all| !all.is_empty()) {
             state.sources = Some(known.sources(&*self.cloud, owner).await?);
         }
-        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        let mut pass = self.network_pass(key, owner, state);
         let done = pass.dismantle(|state| plan::delete(owner, state)).await;
         // Gone already is as good as deleted; the next look will tell.
         if pass.outcome.failures.iter().any(|error| error.class == Class::NotFound) {
