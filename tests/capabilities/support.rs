@@ -71,10 +71,12 @@ fn not_allowed(stage: &Stage) -> Vec<String> {
         include_str!("../../config/ram-policies/node.json"),
         include_str!("../../config/ram-policies/route.json"),
         include_str!("../../config/ram-policies/service.json"),
+        include_str!("../../config/ram-policies/nlb.json"),
     ];
     let allowed =
         |action: &str| policies.iter().any(|policy| policy.contains(&format!("\"{}\"", action.replace('.', ":"))));
-    let needs_a_policy = |action: &String| ["slb.", "ecs.", "vpc."].iter().any(|product| action.starts_with(product));
+    let needs_a_policy =
+        |action: &String| ["slb.", "nlb.", "ecs.", "vpc."].iter().any(|product| action.starts_with(product));
     stage.cloud().call_counts().into_keys().filter(needs_a_policy).filter(|action| !allowed(action)).collect()
 }
 

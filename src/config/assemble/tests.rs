@@ -43,7 +43,7 @@ fn the_smallest_configuration_has_the_documented_defaults_and_no_warning() {
     assert_eq!(config.warnings, Vec::<String>::new());
     assert_eq!(
         config.to_string(),
-        "controllers=cloud-node,cloud-node-lifecycle,route,service,nlb dry_run=false region=metadata vpc=metadata \
+        "controllers=cloud-node,cloud-node-lifecycle,route,service dry_run=false region=metadata vpc=metadata \
          zone=metadata vswitches=metadata cluster_id=c1 resource_group=default network=vpc scheme=https \
          metadata_token=true credentials=ram-role service_workers=3 backend_type=ecs disable_public_slb=false \
          server_group_batch=40 node_batch=100 node_workers=1 aggregation_wait=1s node_period=5m \

@@ -12,7 +12,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "controllers",
         Kind::List,
         "node,route,service,nlb",
-        "Controllers to run: node, route, service; * for all, -x to leave x out. Also known by the names cloud-node, \
+        "Controllers to run: node, route, service, nlb; * for all, -x to leave x out. Also known by the names cloud-node, \
          cloud-node-lifecycle (together they are node), node-route and service-lb, with or without -controller at the \
          end. ingress and pvtz are accepted and do nothing",
     ),
