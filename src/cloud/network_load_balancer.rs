@@ -144,9 +144,10 @@ pub enum NetworkGroupStatus {
 }
 
 /// What the members of a group are (`ServerGroupType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetworkGroupKind {
     /// Instances and network interfaces.
+    #[default]
     Instance,
     /// Addresses.
     Ip,

@@ -90,6 +90,8 @@ impl Kind {
         }
     }
 
+    /// The one beside it.
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Clb => Self::Nlb,

@@ -12,6 +12,7 @@ use super::{Key, members::Backends, publish};
 pub(super) struct Records(Mutex<BTreeMap<Key, Record>>);
 
 /// What is remembered of one Service.
+#[expect(clippy::struct_excessive_bools, reason = "each is remembered by itself")]
 #[derive(Default)]
 struct Record {
     /// The members of the last pass.

@@ -395,14 +395,6 @@ struct Reader<'a> {
     mistakes: Vec<Mistake>,
 }
 
-// === impl NetworkGroupKind ===
-
-impl Default for NetworkGroupKind {
-    fn default() -> Self {
-        Self::Instance
-    }
-}
-
 // === impl NetworkRequested ===
 
 impl NetworkRequested {

@@ -11,7 +11,10 @@
 mod listeners;
 mod sources;
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use super::{
     desired::{Desired, DesiredGroup},
@@ -118,7 +121,7 @@ pub fn delete(owner: &Owner, state: &State) -> Plan {
 pub fn release(owner: &Owner, state: &State) -> Plan {
     let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
     let marks = owner.tags();
-    let marked = |tags: &std::collections::BTreeMap<String, String>| -> Vec<String> {
+    let marked = |tags: &BTreeMap<String, String>| -> Vec<String> {
         marks.iter().filter(|(key, value)| tags.get(*key) == Some(*value)).map(|(key, _)| key.clone()).collect()
     };
     let groups: Vec<ServerGroupId> =
@@ -160,10 +163,10 @@ impl Planner<'_> {
     fn attributes(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
         let asked = &desired.requested;
         let id = || there.id.clone();
-        let marks = if asked.id.is_some() { Default::default() } else { desired.owner.tags() };
+        let marks = if asked.id.is_some() { BTreeMap::default() } else { desired.owner.tags() };
         let asked_for =
             asked.tags.iter().filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
-        let tags: std::collections::BTreeMap<String, String> = asked_for
+        let tags: BTreeMap<String, String> = asked_for
             .chain(marks.iter().filter(|(key, _)| !there.tags.contains_key(*key)))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();

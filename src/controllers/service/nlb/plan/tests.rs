@@ -1,5 +1,3 @@
-use std::collections::{BTreeMap, BTreeSet};
-
 use ipnet::IpNet;
 use k8s_openapi::{
     api::core::v1::{Service, ServicePort, ServiceSpec},
