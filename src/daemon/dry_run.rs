@@ -12,7 +12,10 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use super::{Daemon, controllers::Parts};
+use super::{
+    Daemon,
+    controllers::{Parts, SERVICE_CONTROLLERS},
+};
 use crate::{
     cloud::{
         dry_run::DryRun,

@@ -245,7 +245,7 @@ impl Controller {
 
     fn network_pass<'a>(&'a self, key: &'a Key, owner: &'a Owner, state: State) -> Pass<'a> {
         let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
-        pass.pretends = self.options.dry_run;
+        pass.pretends = self.rehearses;
         pass
     }
 
