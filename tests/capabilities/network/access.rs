@@ -56,7 +56,7 @@ fn ranges_are_in_force_before_the_first_listener_change_in_place_and_go_when_cle
             rules(&stage),
             ["Accept 1.2.3.4/32 1", "Accept 10.0.0.0/8 1", "Accept fd00::/8 1", "Drop 0.0.0.0/0 100", "Drop ::/0 100"]
         );
-        assert_eq!(balancers(&stage)[0].security_groups, [group.id.clone()]);
+        assert_eq!(balancers(&stage)[0].security_groups, std::slice::from_ref(&group.id));
         let order = writes(&stage);
         let at = |word: &str| order.iter().position(|w| w == word).unwrap_or_else(|| panic!("{word}: {order:?}"));
         assert!(at("ecs.AuthorizeSecurityGroup") < at("nlb.LoadBalancerJoinSecurityGroup"), "{order:?}");

@@ -63,14 +63,7 @@ const CASES: &[Case] = &[
     case("ppv2-pvl-ep-id-enabled", Proxy("Ppv2PrivateLinkEpIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
     case("ppv2-pvl-eps-id-enabled", Proxy("Ppv2PrivateLinkEpsIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
     case("ppv2-pvl-vpc-id-enabled", Proxy("Ppv2VpcIdEnabled"), ("on", "true"), ("off", "false"), "x", &[]),
-    case(
-        "cert-id",
-        At::Certificates,
-        ("cert-1", "cert-1"),
-        ("cert-2,cert-3", "cert-2,cert-3"),
-        ",",
-        &TLS.split_at(1).0,
-    ),
+    case("cert-id", At::Certificates, ("cert-1", "cert-1"), ("cert-2,cert-3", "cert-2,cert-3"), ",", TLS.split_at(1).0),
     case(
         "additional-cert-ids",
         At::MoreCertificates,
