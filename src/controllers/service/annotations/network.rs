@@ -625,7 +625,11 @@ mod tests {
         let parts: Vec<_> = zones
             .iter()
             .map(|z| {
-                (z.zone.as_str(), z.private_address.map(|a| a.to_string()), z.allocation.as_ref().map(|a| a.as_str()))
+                (
+                    z.zone.as_str(),
+                    z.private_address.map(|a| a.to_string()),
+                    z.allocation.as_ref().map(AllocationId::as_str),
+                )
             })
             .collect();
         assert_eq!(
