@@ -14,7 +14,7 @@ use ccm::{
         Options,
         annotations::{Annotations, Requested},
         desired::{Desired, desired},
-        members::{self, Backends},
+        members::{self, Around, Backends, ControlPlaneNodes},
         observed,
         plan::plan,
     },
@@ -56,6 +56,8 @@ impl Scene {
             disable_public: false,
             type_annotation: false,
             eni_by_default: false,
+            ipv6_members: false,
+            control_plane_nodes: ControlPlaneNodes::Legacy,
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_secs(6 * 60 * 60),
@@ -71,7 +73,15 @@ impl Scene {
     }
 
     fn backends(&self) -> Backends {
-        members::backends(&self.service, &Requested::default(), false, &self.nodes, &[])
+        let around = Around {
+            eni: false,
+            ipv6: false,
+            control_plane: ControlPlaneNodes::Legacy,
+            nodes: &self.nodes,
+            slices: &[],
+            admitted: &BTreeSet::new(),
+        };
+        members::backends(&self.service, &Requested::default(), &around)
     }
 
     fn desired(&self, backends: &Backends) -> Desired {

@@ -225,6 +225,8 @@ pub struct Service {
     pub workers: usize,
     /// What a Service without the backend-type annotation gets.
     pub backend_type: BackendType,
+    /// Whether nodes of the control plane are backends.
+    pub control_plane_nodes: ControlPlaneNodes,
     /// Refuse Services that ask for a classic load balancer on the internet.
     pub disable_public_slb: bool,
     /// Members changed in one call, 1..=40 (the API may allow fewer).
@@ -238,6 +240,17 @@ pub enum BackendType {
     Ecs,
     /// The pods' own network interfaces.
     Eni,
+}
+
+/// Whether nodes of the control plane are backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlPlaneNodes {
+    /// All but those with the label `node-role.kubernetes.io/master`.
+    Legacy,
+    /// The role makes no difference.
+    Include,
+    /// Those with a label of either role are none.
+    Exclude,
 }
 
 /// Settings of the node controllers.

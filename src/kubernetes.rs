@@ -12,4 +12,5 @@ pub mod failure;
 pub mod fence;
 pub mod limit;
 pub mod patch;
+pub mod pod;
 pub mod provider_id;

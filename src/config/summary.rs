@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display};
 
-use super::{BackendType, Config, Credentials, Network, Scheme, go_duration::format};
+use super::{BackendType, Config, ControlPlaneNodes, Credentials, Network, Scheme, go_duration::format};
 use crate::telemetry::Format;
 
 // === impl Config ===
@@ -50,6 +50,7 @@ impl Display for Config {
         }
         write!(f, " metadata_token={} credentials={credentials}", cloud.metadata_token)?;
         write!(f, " service_workers={} backend_type={}", service.workers, service.backend_type)?;
+        write!(f, " control_plane_nodes={}", service.control_plane_nodes)?;
         write!(
             f,
             " disable_public_slb={} server_group_batch={}",
@@ -118,6 +119,16 @@ impl Display for Credentials {
             Self::Uri(_) => "credentials-uri",
             Self::RamRole(_) => "ram-role",
             Self::AssumeRole { with, .. } => return write!(f, "assumed-role-with-{with}"),
+        })
+    }
+}
+
+impl Display for ControlPlaneNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Legacy => "legacy",
+            Self::Include => "include",
+            Self::Exclude => "exclude",
         })
     }
 }

@@ -4,7 +4,8 @@
 //! A pass over one Service: [`known`] tells what is there, [`desired`] what should be there,
 //! [`plan`] the way between the two, [`apply`] goes it, [`publish`] shows the outcome on the
 //! Service. `desired` and `plan` are pure. [`ownership`] alone knows the marks on cloud objects,
-//! [`annotations`] alone reads annotations, [`triggers`] alone decides when a pass is due.
+//! [`annotations`] alone reads annotations, [`triggers`] alone decides when a pass is due,
+//! [`readiness`] alone tells pods that they are registered.
 
 pub mod access;
 pub mod annotations;
@@ -21,6 +22,7 @@ pub mod observed;
 pub mod ownership;
 pub mod plan;
 pub mod publish;
+pub mod readiness;
 mod reconcile;
 mod record;
 pub mod source_ranges;
@@ -33,7 +35,10 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::{access::KnownLists, class::Kind, interfaces::Interfaces, known::Known, nlb::SharedMemory, record::Records};
+use self::{
+    access::KnownLists, class::Kind, interfaces::Interfaces, known::Known, members::ControlPlaneNodes,
+    nlb::SharedMemory, readiness::Gates, record::Records,
+};
 use super::queue::{Priority, Queue};
 use crate::{
     clock::Clock,
@@ -47,6 +52,7 @@ use crate::{
 const SLOW_RETRY: Duration = Duration::from_secs(300);
 
 /// How the service controller works.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
 #[derive(Clone, Debug)]
 pub struct Options {
     pub cluster_id: String,
@@ -61,6 +67,10 @@ pub struct Options {
     pub type_annotation: bool,
     /// Whether pods are members at their own addresses unless a Service says otherwise.
     pub eni_by_default: bool,
+    /// Whether pods may be members at IPv6 addresses: the feature gate `IPv6DualStack`.
+    pub ipv6_members: bool,
+    /// Whether nodes of the control plane are members.
+    pub control_plane_nodes: ControlPlaneNodes,
     /// Number of Services worked on at once.
     pub workers: usize,
     /// How long changes of nodes and endpoints are collected before they are acted on.
@@ -93,6 +103,7 @@ pub struct Controller {
     network: SharedMemory,
     interfaces: Arc<Interfaces>,
     lists: Arc<KnownLists>,
+    gates: Arc<Gates>,
     records: Arc<Records>,
     queue: Queue<Key>,
     latencies: LoadBalancers,
@@ -114,6 +125,8 @@ impl Options {
             disable_public: false,
             type_annotation: false,
             eni_by_default: false,
+            ipv6_members: false,
+            control_plane_nodes: ControlPlaneNodes::default(),
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_hours(6),
@@ -170,6 +183,7 @@ impl Controller {
             network: SharedMemory::default(),
             interfaces: Arc::new(Interfaces::default()),
             lists: Arc::new(KnownLists::default()),
+            gates: Arc::new(Gates::default()),
             records: Arc::new(Records::default()),
             queue,
             latencies,
@@ -191,6 +205,7 @@ impl Controller {
             tasks.spawn(self.clone().work());
         }
         tasks.spawn(self.clone().collect_member_changes(cancel.clone()));
+        tasks.spawn(self.clone().watch_gates(cancel.clone()));
         tasks.spawn(self.clone().audit(cancel.clone()));
         if self.kind == Kind::Nlb {
             tasks.spawn(self.clone().poll_jobs(cancel.clone()));

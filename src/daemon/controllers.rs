@@ -18,7 +18,7 @@ use crate::{
     controllers::{
         node::{self, opening::Openings},
         route,
-        service::{self, class::Kind},
+        service::{self, class::Kind, members::ControlPlaneNodes},
     },
     kubernetes::client,
 };
@@ -172,6 +172,12 @@ impl Daemon {
             disable_public: config.service.disable_public_slb,
             type_annotation: config.feature_gates.load_balancer_type_annotation,
             eni_by_default: config.service.backend_type == config::BackendType::Eni,
+            ipv6_members: config.feature_gates.ipv6_dual_stack,
+            control_plane_nodes: match config.service.control_plane_nodes {
+                config::ControlPlaneNodes::Legacy => ControlPlaneNodes::Legacy,
+                config::ControlPlaneNodes::Include => ControlPlaneNodes::Include,
+                config::ControlPlaneNodes::Exclude => ControlPlaneNodes::Exclude,
+            },
             workers: config.service.workers,
             settle: SETTLE,
             audit_period: AUDIT_PERIOD,

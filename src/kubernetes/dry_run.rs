@@ -90,6 +90,10 @@ impl Record {
 /// picked out of the list, which every role here may read.
 async fn look(client: &Client, path: &str) -> Result<Response<Body>, BoxError> {
     let (list, name) = path.rsplit_once('/').ok_or("not the path of an object")?;
+    // Pods are the exception: they may be read, but not listed.
+    if list.ends_with("/pods") {
+        return Ok(client.send(Request::get(path).body(Body::empty())?).await?);
+    }
     let request = Request::get(format!("{list}?fieldSelector=metadata.name%3D{name}")).body(Body::empty())?;
     let answer = client.send(request).await?;
     if !answer.status().is_success() {
@@ -109,6 +113,7 @@ fn named(path: &str) -> (String, bool) {
     let parts: Vec<&str> = path.split('/').skip(if path.starts_with("/apis/") { 4 } else { 3 }).collect();
     let kind = |plural: &str| match plural {
         "nodes" => "Node".to_owned(),
+        "pods" => "Pod".to_owned(),
         "services" => "Service".to_owned(),
         other => other.to_owned(),
     };

@@ -1,5 +1,5 @@
 //! Changes to Kubernetes objects: small patches, each with a deadline and an error that names the
-//! object.
+//! object. And single reads, of what is in no cache.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -39,6 +39,11 @@ pub enum Error {
 pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync {}
 
 impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync> Object for K {}
+
+/// The object as it is now, from the API server itself; `None` if there is none.
+pub async fn read<K: Object>(api: &Api<K>, name: &str) -> Result<Option<K>, Error> {
+    bounded("read", &label::<K>(api, name), api.get_opt(name)).await
+}
 
 /// Merge patch (RFC 7386) of the object's main resource.
 pub async fn merge<K: Object>(api: &Api<K>, name: &str, patch: Value) -> Result<K, Error> {
@@ -180,6 +185,11 @@ impl Error {
 
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
+    }
+
+    /// Whether the API server refused because this account lacks the right (HTTP 403).
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Other { code: Some(403), .. })
     }
 
     pub fn is_not_found(&self) -> bool {

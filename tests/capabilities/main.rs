@@ -32,3 +32,4 @@ mod services;
 mod source_ranges;
 mod support;
 mod telemetry;
+mod user_groups;

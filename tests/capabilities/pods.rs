@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::{
+    core::v1::{Pod, Service},
+    discovery::v1::EndpointSlice,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, play};
 
 const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
+const GATE: &str = "service.readiness.alibabacloud.com/";
 
 /// A slice of the Service `web` with these addresses as its pods.
 fn slice(stage: &Stage, addresses: &[String]) {
@@ -78,5 +82,174 @@ fn members_stay_while_the_cloud_shows_no_interfaces() {
         let _replica = stage.start();
         stage.pass(Duration::from_secs(300)).await;
         assert_eq!(members(&stage), eni(&all));
+    });
+}
+
+/// A pod that is ready only once the Services named have it.
+fn gated_pod(stage: &Stage, name: &str, address: &str, gates: &[&str]) -> Pod {
+    let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status });
+    let gates: Vec<Value> = gates.iter().map(|gate| json!({ "conditionType": format!("{GATE}{gate}") })).collect();
+    let pod = json!({
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": { "containers": [{ "name": "web", "image": "nginx" }], "readinessGates": gates },
+    });
+    let pod = stage.world.kube.create::<Pod>(&serde_json::from_value(pod).unwrap()).unwrap();
+    let status = json!({
+        "podIP": address, "conditions": [condition("ContainersReady", "True"), condition("Ready", "False")],
+    });
+    stage.world.kube.update_status(&Pod { status: serde_json::from_value(status).unwrap(), ..pod }).unwrap()
+}
+
+/// Whether the container of a pod is ready.
+fn set_containers_ready(stage: &Stage, name: &str, ready: bool) {
+    let mut pod = stage.world.kube.get::<Pod>("default", name).unwrap();
+    for condition in pod.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
+        if condition.type_ == "ContainersReady" {
+            condition.status = if ready { "True".into() } else { "False".into() };
+        }
+    }
+    stage.world.kube.update_status(&pod).unwrap();
+}
+
+/// A slice of `service` in which these pods are not ready.
+fn unready_slice(stage: &Stage, service: &str, pods: &[(&str, &Pod, &str)]) {
+    let endpoints: Vec<Value> = pods
+        .iter()
+        .map(|(name, pod, address)| {
+            let target = json!({ "kind": "Pod", "name": name, "namespace": "default", "uid": pod.metadata.uid });
+            let conditions = json!({ "ready": false, "serving": false, "terminating": false });
+            json!({ "addresses": [address], "conditions": conditions, "targetRef": target })
+        })
+        .collect();
+    let slice = json!({
+        "metadata": { "name": service, "namespace": "default", "labels": { "kubernetes.io/service-name": service } },
+        "addressType": "IPv4", "endpoints": endpoints, "ports": [{ "name": "", "port": 8080, "protocol": "TCP" }],
+    });
+    stage.world.kube.create::<EndpointSlice>(&serde_json::from_value(slice).unwrap()).unwrap();
+}
+
+/// Status and reason of a pod's gate.
+fn gate(stage: &Stage, pod: &str, service: &str) -> Option<(String, String)> {
+    let pod = stage.world.kube.get::<Pod>("default", pod)?;
+    let conditions = pod.status?.conditions.unwrap_or_default();
+    let condition = conditions.into_iter().find(|c| c.type_ == format!("{GATE}{service}"))?;
+    Some((condition.status, condition.reason.unwrap_or_default()))
+}
+
+fn registered() -> (String, String) {
+    ("True".to_owned(), "ServerRegistered".to_owned())
+}
+
+/// The paths of the requests about pods so far.
+fn pod_requests(stage: &Stage) -> Vec<String> {
+    let paths = stage.world.kube.requests().into_iter().map(|request| request.path);
+    paths.filter(|path| path.contains("/pods")).collect()
+}
+
+#[test]
+fn a_pod_is_told_once_it_is_registered_and_not_before_its_containers_are_ready() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let all = addresses(&stage, 3);
+        let pods = ["web-1", "web-2", "web-3"];
+        let gates: [&[&str]; 3] = [&["web"], &["web"], &[]];
+        let made: Vec<Pod> = (0..3).map(|n| gated_pod(&stage, pods[n], &all[n], gates[n])).collect();
+        set_containers_ready(&stage, "web-2", false);
+        let listed: Vec<(&str, &Pod, &str)> = (0..3).map(|n| (pods[n], &made[n], all[n].as_str())).collect();
+        unready_slice(&stage, "web", &listed);
+        expose(&stage);
+        stage.until("the first pod told", || gate(&stage, "web-1", "web")).await;
+        assert_eq!((gate(&stage, "web-1", "web"), gate(&stage, "web-2", "web")), (Some(registered()), None));
+        assert_eq!(members(&stage), eni(&all[..1]), "one without a gate is not a member before it is ready");
+        // No slice changes when containers become ready behind a gate.
+        stage.pass(Duration::from_secs(60)).await;
+        stage.clear_calls();
+        set_containers_ready(&stage, "web-2", true);
+        stage.until("the second pod told", || gate(&stage, "web-2", "web")).await;
+        assert_eq!((gate(&stage, "web-2", "web"), members(&stage)), (Some(registered()), eni(&all[..2])));
+        // And when they stop to be.
+        set_containers_ready(&stage, "web-1", false);
+        stage.until("one member less", || (members(&stage) == eni(&all[1..2])).then_some(())).await;
+    });
+}
+
+#[test]
+fn a_pod_that_cannot_be_registered_is_told_and_the_others_become_ready() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let all = addresses(&stage, 1);
+        let (good, bad) =
+            (gated_pod(&stage, "good", &all[0], &["web"]), gated_pod(&stage, "bad", "10.9.9.9", &["web"]));
+        unready_slice(&stage, "web", &[("good", &good, &all[0]), ("bad", &bad, "10.9.9.9")]);
+        expose(&stage);
+        let both = || Some((gate(&stage, "good", "web")?, gate(&stage, "bad", "web")?));
+        let (good, bad) = stage.until("both pods told", both).await;
+        assert_eq!(good, registered());
+        assert_eq!(bad, ("False".to_owned(), "ServerInvalidServer".to_owned()));
+    });
+}
+
+#[test]
+fn pods_behind_node_ports_are_told_too() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        stage.joined(1).await;
+        let pod = gated_pod(&stage, "web-1", "172.20.1.2", &["web"]);
+        stage.expose("web", &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80, "targetPort": 8080 }] }));
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        stage.clear_calls();
+        // The Service needs no change.
+        unready_slice(&stage, "web", &[("web-1", &pod, "172.20.1.2")]);
+        stage.until("the pod told", || gate(&stage, "web-1", "web")).await;
+        assert_eq!(gate(&stage, "web-1", "web"), Some(registered()));
+        assert_eq!(stage.words(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_gate_that_nobody_serves_is_told_on_its_pod() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let all = addresses(&stage, 1);
+        let pod = gated_pod(&stage, "web-1", &all[0], &["web", "gone", "plain"]);
+        stage.expose("plain", &[], json!({ "type": "ClusterIP", "ports": [{ "port": 80 }] }));
+        unready_slice(&stage, "web", &[("web-1", &pod, &all[0])]);
+        expose(&stage);
+        stage.until("the pod told", || gate(&stage, "web-1", "web")).await;
+        stage.pass(Duration::from_secs(60)).await;
+        let mut told: Vec<String> = stage.told("web-1").into_iter().map(|(_, message)| message).collect();
+        told.sort();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("the Service gone, which does not exist"), "{told:?}");
+        assert!(told[1].contains("the Service plain, which gets no load balancer"), "{told:?}");
+        // A Service that goes while a pod still waits for it.
+        let late = gated_pod(&stage, "web-2", "10.9.9.9", &["web"]);
+        set_containers_ready(&stage, "web-2", false);
+        stage.world.kube.delete::<EndpointSlice>("default", "web").unwrap();
+        unready_slice(&stage, "web", &[("web-2", &late, "10.9.9.9")]);
+        stage.pass(Duration::from_secs(10)).await;
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+        stage.pass(Duration::from_secs(10)).await;
+        let told = stage.told("web-2");
+        assert!(told.iter().any(|(_, message)| message.contains("which gives up its load balancer")), "{told:?}");
+    });
+}
+
+#[test]
+fn a_waiting_pod_costs_few_reads_and_none_without_a_gate() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        let all = addresses(&stage, 2);
+        let (gated, plain) = (gated_pod(&stage, "gated", &all[0], &["web"]), gated_pod(&stage, "plain", &all[1], &[]));
+        set_containers_ready(&stage, "gated", false);
+        unready_slice(&stage, "web", &[("gated", &gated, &all[0]), ("plain", &plain, &all[1])]);
+        expose(&stage);
+        stage.pass(Duration::from_secs(600)).await;
+        let calls = pod_requests(&stage);
+        let of = |name: &str| calls.iter().filter(|call| call.ends_with(name)).count();
+        assert_eq!(of("/plain"), 1, "{calls:?}");
+        assert!((60..=90).contains(&of("/gated")), "every 10 s at the end: {}", of("/gated"));
     });
 }

@@ -27,6 +27,8 @@ mod nodes;
 mod outages;
 #[path = "../stories/pods.rs"]
 mod pods;
+#[path = "../stories/readiness.rs"]
+mod readiness;
 #[path = "../stories/replicas.rs"]
 mod replicas;
 #[path = "../stories/routes.rs"]

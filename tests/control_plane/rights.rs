@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::{
-    core::v1::Event,
+    core::v1::{Event, Pod},
     rbac::v1::{ClusterRole, PolicyRule, Role},
 };
 use serde_json::json;
 
 use crate::{
     meddler,
+    readiness::is_registered,
     stage::Stage,
     theatre::{play_in, theatre},
 };
@@ -22,9 +23,11 @@ async fn life(stage: Stage) {
     // A Node is read for itself only when someone else has changed it in between.
     let replica = stage.start_through(meddler::edits(&stage, 1));
     let nodes = stage.joined(2).await;
-    stage.deploy_web(1).await;
+    stage.deploy_gated_web(1, "1").await;
     stage.expose_web().await;
     stage.address("web").await;
+    let told = || async { stage.list::<Pod>().await.iter().any(|pod| is_registered(pod)).then_some(()) };
+    stage.until("the pod told that it is registered", told).await;
     // What is told a second time is counted, not told anew.
     stage.change("web", json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] })).await;
     let counted = || async {

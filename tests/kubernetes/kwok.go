@@ -16,8 +16,55 @@ import (
 
 // kwokStages makes nodes ready and pods run, complete and go without delay.
 var kwokStages = strings.Join([]string{
-	fast.DefaultNodeInit, pods.DefaultPodReady, pods.DefaultPodComplete, pods.DefaultPodDelete,
+	fast.DefaultNodeInit, podReady(), podOpen, pods.DefaultPodComplete, pods.DefaultPodDelete,
 }, "\n---\n")
+
+// podReady is kwok's own stage, but without opening readiness gates, which is for others to do. A pod
+// that has any waits for them.
+func podReady() string {
+	stage := pods.DefaultPodReady
+	for _, change := range [][2]string{
+		{"status: \"True\"\n        type: Ready\n", "status: {{ if .spec.readinessGates }}\"False\"{{ else }}\"True\"{{ end }}\n        type: Ready\n"},
+		{"{{ range .spec.readinessGates }}", "{{ if false }}"},
+	} {
+		changed := strings.Replace(stage, change[0], change[1], 1)
+		if changed == stage {
+			panic("kwok's stage for pods is not what it was; look at " + change[0])
+		}
+		stage = changed
+	}
+	return stage
+}
+
+// podOpen makes a pod ready whose gates for load balancers say so.
+const podOpen = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-open
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - key: '.metadata.deletionTimestamp'
+      operator: 'DoesNotExist'
+    - key: '.status.phase'
+      operator: 'In'
+      values: ['Running']
+    - key: '.status.conditions.[] | select( .type == "Ready" ) | .status'
+      operator: 'NotIn'
+      values: ['True']
+    - key: '.status.conditions.[] | select( .type | startswith("service.readiness.alibabacloud.com/") ) | .status'
+      operator: 'In'
+      values: ['True']
+  next:
+    statusTemplate: |
+      conditions:
+      - lastTransitionTime: {{ Now | Quote }}
+        status: "True"
+        type: Ready
+`
 
 func runKwok() int {
 	// The other components in this program have flags for every command; one of them is no flag of

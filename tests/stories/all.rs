@@ -20,6 +20,8 @@ macro_rules! each_story {
             services::members_follow_nodes_and_traffic_policy;
             services::two_services_do_not_mind_each_other;
             conflicts::what_others_change_meanwhile_is_kept_and_the_work_gets_done;
+            readiness::a_rolling_update_waits_until_new_pods_are_registered;
+            readiness::a_pod_that_came_while_nobody_led_becomes_ready;
             events::what_was_done_and_what_is_wrong_is_told;
             outages::a_leader_cut_off_is_followed_and_writes_no_more;
             outages::an_outage_longer_than_the_lease_is_made_up_for;

@@ -16,6 +16,7 @@ mod listeners;
 mod nodes;
 mod outages;
 mod pods;
+mod readiness;
 mod replicas;
 mod routes;
 mod services;

@@ -29,8 +29,9 @@ use ccm::{
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
+        apps::v1::Deployment,
         coordination::v1::Lease,
-        core::v1::{Event, Node, Service, Taint},
+        core::v1::{Event, Node, Pod, Service, Taint},
     },
 };
 use kube::{
@@ -361,8 +362,49 @@ impl Stage {
         let container = json!({ "name": "web", "image": "nginx:1.29", "ports": [{ "containerPort": 8080 }] });
         let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": [container] } });
         let spec = json!({ "replicas": replicas, "selector": { "matchLabels": labels }, "template": template });
-        self.create::<k8s_openapi::api::apps::v1::Deployment>(json!({ "metadata": { "name": "web" }, "spec": spec }))
-            .await;
+        self.create::<Deployment>(json!({ "metadata": { "name": "web" }, "spec": spec })).await;
+    }
+
+    /// Runs so many pods with the label `app: web` that are ready only once the Service `web` has them, at
+    /// addresses that network interfaces hold. `version` tells one template from another.
+    pub async fn deploy_gated_web(&self, replicas: u32, version: &str) {
+        let labels = json!({ "app": "web" });
+        let container =
+            json!({ "name": "web", "image": format!("nginx:{version}"), "ports": [{ "containerPort": 8080 }] });
+        let gates = json!([{ "conditionType": "service.readiness.alibabacloud.com/web" }]);
+        let template = json!({
+            "metadata": { "labels": labels }, "spec": { "containers": [container], "readinessGates": gates },
+        });
+        let spec = json!({ "replicas": replicas, "selector": { "matchLabels": labels }, "template": template });
+        let deployments = self.api::<Deployment>();
+        if deployments.get_opt("web").await.unwrap().is_some() {
+            let patch = Patch::Merge(json!({ "spec": spec }));
+            deployments.patch("web", &PatchParams::default(), &patch).await.unwrap();
+        } else {
+            self.create::<Deployment>(json!({ "metadata": { "name": "web" }, "spec": spec })).await;
+        }
+    }
+
+    /// What the network plug-in does: gives each pod's address to a network interface, for as long as
+    /// the story lasts.
+    pub fn give_pods_interfaces(&self) {
+        let stage = self.clone();
+        tokio::spawn(async move {
+            loop {
+                // The story may be over, and its cluster with it.
+                let Ok(pods) = stage.api::<Pod>().list(&ListParams::default()).await else { return };
+                stage.cloud().with_state(|state| {
+                    let Some(interface) = state.ecs.interfaces.values_mut().next() else { return };
+                    for pod in pods.items {
+                        let address = pod.status.and_then(|status| status.pod_ip).and_then(|ip| ip.parse().ok());
+                        if let Some(address) = address.filter(|address| !interface.private_ips.contains(address)) {
+                            interface.private_ips.push(address);
+                        }
+                    }
+                });
+                tokio::time::sleep(PACE).await;
+            }
+        });
     }
 
     /// Type, reason and message of all events about an object, but for those of others: the

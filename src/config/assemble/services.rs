@@ -1,7 +1,7 @@
 //! Settings of the service controllers.
 
 use super::{
-    super::{BackendType, Service},
+    super::{BackendType, ControlPlaneNodes, Service},
     Sources,
 };
 
@@ -13,6 +13,7 @@ impl Sources<'_> {
         Service {
             workers: self.service_workers(),
             backend_type: self.backend_type(),
+            control_plane_nodes: self.control_plane_nodes(),
             disable_public_slb: self.file.bool("disablePublicSLB"),
             server_group_batch: self.flag_within("sg-batch-size", 1, 40),
         }
@@ -41,6 +42,18 @@ impl Sources<'_> {
                 let place = self.file.place("serviceBackendType");
                 self.problems.fail(format!("{place} is \"{other}\": expected eni or ecs"));
                 BackendType::Ecs
+            }
+        }
+    }
+    fn control_plane_nodes(&mut self) -> ControlPlaneNodes {
+        match self.file.text("serviceControlPlaneNodes").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("legacy") => ControlPlaneNodes::Legacy,
+            Some("include") => ControlPlaneNodes::Include,
+            Some("exclude") => ControlPlaneNodes::Exclude,
+            Some(other) => {
+                let place = self.file.place("serviceControlPlaneNodes");
+                self.problems.fail(format!("{place} is \"{other}\": expected legacy, include or exclude"));
+                ControlPlaneNodes::Legacy
             }
         }
     }

@@ -40,6 +40,13 @@ pub(super) const KEYS: &[Key] = &[
         "`eni` for the pods' network interfaces, `ecs` for instances: backends of Services without the backend-type \
          annotation. Default `ecs`",
     ),
+    key(
+        "serviceControlPlaneNodes",
+        Kind::Text,
+        "Whether control-plane nodes are backends. `legacy`: all but those with the label \
+         `node-role.kubernetes.io/master`, as the released controller has it; `include`: the role makes no difference; \
+         `exclude`: those with either role label are none. Where there are no other nodes, they are. Default `legacy`",
+    ),
     key("disablePublicSLB", Kind::Bool, "Refuse classic load balancers on the internet. Default false"),
     key(
         "nodeMaxConcurrentReconciles",

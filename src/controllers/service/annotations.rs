@@ -17,7 +17,7 @@ pub use catalogue::notices;
 pub use network::{NetworkRequested, network_notices};
 
 use self::{catalogue::Sets, values::Values};
-use crate::cloud::{AddressType, ListenerSettings, LoadBalancerId, Protocol, Setting, VSwitchId};
+use crate::cloud::{AddressType, ListenerSettings, LoadBalancerId, Protocol, ServerGroupId, Setting, VSwitchId};
 
 /// The prefix of the annotations.
 pub const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
@@ -73,6 +73,12 @@ pub struct Requested {
     /// Labels that a node must have to be a member.
     pub node_labels: BTreeMap<String, String>,
     pub default_weight: Option<u8>,
+    /// Ports whose members go into a group of the user's on the load balancer with [`Self::id`].
+    pub user_groups: BTreeMap<u16, ServerGroupId>,
+    /// Weight of all members together, where they go into groups of the user's.
+    pub weight: Option<u8>,
+    /// Whether pods are members at their IPv6 addresses, if the cluster lets them.
+    pub ipv6_members: bool,
     /// Whether pods are members at their own addresses; `None` is as the options say.
     pub eni: Option<bool>,
     pub ignores_weights: bool,
@@ -163,6 +169,17 @@ impl<'a> Annotations<'a> {
 // === impl Requested ===
 
 impl Requested {
+    /// The weight to divide among all members, if one is asked for and counts.
+    pub fn divided_weight(&self) -> Option<u8> {
+        self.weight.filter(|_| self.id.is_some() && !self.user_groups.is_empty())
+    }
+
+    /// Whether pods are to be members at their IPv6 addresses: only a load balancer with an IPv6 address
+    /// takes them.
+    pub fn uses_ipv6_members(&self) -> bool {
+        self.ipv6_members && self.ip_version.as_deref() == Some("ipv6")
+    }
+
     /// The protocol of a port that the Service gives as `service`.
     pub fn protocol_of(&self, port: u16, service: Protocol) -> Protocol {
         // The layer 7 protocols are made of TCP; a UDP port of the same number stays what it is.

@@ -244,7 +244,7 @@ impl<'a> Pass<'a> {
                 wanted.retain(|member| member.server != refused.server);
                 // Those that are there stay until somebody can take their place.
                 if wanted.is_empty() {
-                    self.failed.insert(Scope::Group(name.clone()));
+                    self.failed.insert(Scope::Group(name.to_string()));
                 }
             }
         }

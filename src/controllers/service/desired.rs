@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     net::IpAddr,
 };
 
@@ -18,7 +19,9 @@ use super::{
     members::{self, Backends, Ports},
     ownership::{Owner, PROTECTION_REASON},
 };
-use crate::cloud::{AddressType, ListenerSettings, Member, Protocol, Setting, VSwitchId, action::CreateLoadBalancer};
+use crate::cloud::{
+    AddressType, ListenerSettings, Member, Protocol, ServerGroupId, Setting, VSwitchId, action::CreateLoadBalancer,
+};
 
 /// Charge type of new load balancers, as the released controller chose it.
 const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
@@ -40,20 +43,29 @@ pub struct Desired {
     /// What idempotency tokens are made from besides the parameters.
     token_seed: String,
     pub listeners: BTreeMap<(u16, Protocol), DesiredListener>,
-    /// Group name → members.
-    pub groups: BTreeMap<String, Vec<Member>>,
+    /// The groups and their members.
+    pub groups: BTreeMap<GroupKey, Vec<Member>>,
     /// Why which port is left out.
     pub problems: Vec<String>,
     /// The ports left out; what is there for them stays.
     pub troubled_ports: BTreeSet<u16>,
 }
 
+/// A group that should have members of the Service.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupKey {
+    /// One of the Service's own, by its name.
+    Own(String),
+    /// One that the user made.
+    Users(ServerGroupId),
+}
+
 /// A listener that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredListener {
     pub description: String,
-    /// Name of the group it sends traffic to.
-    pub group: String,
+    /// The group it sends traffic to.
+    pub group: GroupKey,
     /// What it is created with.
     pub create: ListenerSettings,
     /// What is kept so afterwards.
@@ -148,6 +160,17 @@ fn choose_vswitch(owner: &Owner, options: &Options) -> Option<VSwitchId> {
     options.vswitches.get(sum % options.vswitches.len().max(1)).cloned()
 }
 
+// === impl GroupKey ===
+
+impl fmt::Display for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(name) => f.write_str(name),
+            Self::Users(id) => write!(f, "{id}"),
+        }
+    }
+}
+
 // === impl Desired ===
 
 impl Desired {
@@ -201,8 +224,13 @@ impl Desired {
                 ));
             }
         };
-        let group = self.owner.group_name(&group);
-        self.groups.entry(group.clone()).or_insert_with(|| members::members(backends, interfaces, ports, &group));
+        let mark = self.owner.group_name(&group);
+        let users = self.requested.user_groups.get(&number).filter(|_| self.requested.id.is_some());
+        let group = users.map_or_else(|| GroupKey::Own(mark.clone()), |id| GroupKey::Users(id.clone()));
+        let members = members::members(backends, interfaces, ports, &mark);
+        let there = self.groups.entry(group.clone()).or_default();
+        // Several ports may go into one group.
+        there.extend(members.into_iter().filter(|member| !there.contains(member)).collect::<Vec<_>>());
         let protocol = self.requested.protocol_of(number, protocol);
         let mut keep = self.requested.listener_settings(protocol);
         if let Some(scheduler) = keep.get(Setting::Scheduler)

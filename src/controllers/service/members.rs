@@ -16,14 +16,14 @@ use k8s_openapi::api::{
 
 use super::{
     annotations::Requested,
-    endpoints::{Endpoint, endpoints},
+    endpoints::{self, Endpoint, endpoints},
 };
 use crate::{
     cloud::{Member, MemberKind},
     kubernetes::provider_id::ProviderId,
 };
 
-/// Weight of every member unless the traffic policy says otherwise.
+/// Weight of every member unless the traffic policy says otherwise, and the most there is.
 const DEFAULT_WEIGHT: u8 = 100;
 /// Taint of nodes that the cluster autoscaler is about to remove.
 const TO_BE_DELETED_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
@@ -35,6 +35,9 @@ pub struct Backends {
     pub instances: BTreeMap<String, u8>,
     /// Pods that are reached at their own addresses.
     pub pods: BTreeMap<IpAddr, PodBackend>,
+    /// UIDs of pods that are not ready, and whether they only wait to be members. Not members of
+    /// themselves, but a reason to look again when they change.
+    pub waiting: BTreeMap<String, bool>,
     /// Why which node was left out although it should be a member.
     pub left_out: Vec<String>,
 }
@@ -49,6 +52,35 @@ pub struct PodBackend {
     pub weight: u8,
 }
 
+/// The cluster around a Service, and how members are chosen from it.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Whether pods are members at their own addresses.
+    pub eni: bool,
+    /// Whether pods are members at their IPv6 addresses rather than those of IPv4.
+    pub ipv6: bool,
+    pub control_plane: ControlPlaneNodes,
+    /// In order of their names.
+    pub nodes: &'a [Arc<Node>],
+    /// Those of the Service.
+    pub slices: &'a [Arc<EndpointSlice>],
+    /// UIDs of pods that are not ready only because they wait to be members.
+    pub admitted: &'a BTreeSet<String>,
+}
+
+/// Whether nodes of the control plane are members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlPlaneNodes {
+    /// As the released controller has it: those with the label `node-role.kubernetes.io/master` are
+    /// none, those that only have `node-role.kubernetes.io/control-plane` are.
+    #[default]
+    Legacy,
+    /// As Kubernetes has it: the role makes no difference.
+    Include,
+    /// Those with either label are none.
+    Exclude,
+}
+
 /// Where the members of one group listen.
 #[derive(Clone, Copy, Debug)]
 pub struct Ports<'a> {
@@ -56,6 +88,27 @@ pub struct Ports<'a> {
     pub node_port: Option<u16>,
     /// The name of the Service's port.
     pub name: &'a str,
+}
+
+/// How good a choice a node is. Only the best there are become members: an unready node is none
+/// while another is ready, but when all turn unready together, it is more likely that their reports got
+/// lost, and an empty group helps nobody. The same goes for nodes that are about to be removed,
+/// and for a cluster whose only nodes are of the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Ready,
+    Unready,
+    Leaving,
+    ControlPlane,
+}
+
+/// How weights come about.
+#[derive(Clone, Copy)]
+enum Weights {
+    /// The same for each member; with the traffic policy Local the number of pods.
+    Each(u8),
+    /// This much in all, divided by pods or members.
+    Divided(u8),
 }
 
 /// Whether traffic only goes to nodes that have a pod of the Service.
@@ -66,19 +119,17 @@ pub fn is_local(service: &Service) -> bool {
 /// What stands behind `service`. With `eni` its pods. Otherwise instances: with the traffic policy
 /// Cluster every node that takes traffic, with Local those that have one of its pods, weighted by
 /// how many; and in both cases its pods on virtual nodes, which are no instances.
-pub fn backends(
-    service: &Service,
-    requested: &Requested,
-    eni: bool,
-    nodes: &[Arc<Node>],
-    slices: &[Arc<EndpointSlice>],
-) -> Backends {
+pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -> Backends {
     let mut backends = Backends::default();
-    let weight = requested.default_weight.unwrap_or(DEFAULT_WEIGHT);
-    let endpoints = endpoints(slices);
-    if eni {
-        for endpoint in endpoints {
-            backends.add_pod(endpoint, weight);
+    let waiting = endpoints::unready(around.slices).into_iter().map(|endpoint| endpoint.identity);
+    backends.waiting = waiting.map(|uid| (uid.clone(), around.admitted.contains(&uid))).collect();
+    let weights = Weights::of(requested);
+    let endpoints = endpoints(around.slices, around.ipv6, around.admitted);
+    if around.eni {
+        let pods: Vec<Endpoint> = endpoints.into_iter().filter(|e| e.address.is_ipv6() == around.ipv6).collect();
+        let weight = weights.among(pods.len());
+        for pod in pods {
+            backends.add_pod(pod, weight);
         }
         return backends;
     }
@@ -88,25 +139,31 @@ pub fn backends(
         *counts.entry(node).or_default() += 1;
     }
     let pods_on = |node: &Node| counts.get(node.metadata.name.as_deref()?).copied();
-    // Nodes come in order of their names, which makes one map of all cheaper than one by one.
-    let mut instances = Vec::new();
-    for node in candidates(nodes, requested) {
-        let weight = match pods_on(node) {
-            _ if !local => weight,
-            Some(count) => u8::try_from(count).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT),
-            None => continue,
-        };
-        match instance_of(node) {
-            Ok(instance) => instances.extend(instance.map(|instance| (instance, weight))),
-            Err(problem) => backends.left_out.push(problem),
-        }
-    }
-    backends.instances = instances.into_iter().collect();
+    let may_be_member = |node: &&Node| is_asked_for(node, requested) && (!local || pods_on(node).is_some());
+    let nodes = around.nodes.iter().map(AsRef::as_ref);
+    let instances = chosen(nodes.filter(may_be_member), around.control_plane, &mut backends.left_out);
     let has_pods = |node: &&Arc<Node>| pods_on(node).is_some() && is_virtual(node) && is_asked_for(node, requested);
     let virtual_nodes: BTreeSet<&str> =
-        nodes.iter().filter(has_pods).filter_map(|node| node.metadata.name.as_deref()).collect();
-    for endpoint in endpoints.iter().filter(|e| e.node.as_deref().is_some_and(|node| virtual_nodes.contains(node))) {
-        backends.add_pod(endpoint.clone(), if local { 1 } else { weight });
+        around.nodes.iter().filter(has_pods).filter_map(|node| node.metadata.name.as_deref()).collect();
+    let on_virtual_nodes = |e: &&Endpoint| e.node.as_deref().is_some_and(|node| virtual_nodes.contains(node));
+    let pods: Vec<&Endpoint> =
+        endpoints.iter().filter(on_virtual_nodes).filter(|e| e.address.is_ipv6() == around.ipv6).collect();
+    if local {
+        let counted = |(node, instance): (&Node, String)| (instance, pods_on(node).unwrap_or_default());
+        let instances: Vec<(String, usize)> = instances.into_iter().map(counted).collect();
+        let all = instances.iter().map(|(_, count)| count).sum::<usize>() + pods.len();
+        let weighted = instances.into_iter().map(|(instance, count)| (instance, weights.of_pods(count, all)));
+        // Nodes come in order of their names, which makes one map of all cheaper than one by one.
+        backends.instances = weighted.collect();
+        for pod in pods {
+            backends.add_pod(pod.clone(), weights.of_pods(1, all));
+        }
+    } else {
+        let weight = weights.among(instances.len() + pods.len());
+        backends.instances = instances.into_iter().map(|(_, instance)| (instance, weight)).collect();
+        for pod in pods {
+            backends.add_pod(pod.clone(), weight);
+        }
     }
     backends
 }
@@ -141,35 +198,72 @@ pub fn members(
     ports.node_port.into_iter().flat_map(instance).chain(pods).collect()
 }
 
-/// Nodes that may take traffic. Nodes that are not ready are left out as long as another one is
-/// ready: when all turn unready together, it is more likely that their reports got lost.
-fn candidates<'a>(nodes: &'a [Arc<Node>], requested: &Requested) -> Vec<&'a Node> {
-    let chosen = |node: &&Node| is_eligible(node) && is_asked_for(node, requested);
-    let eligible: Vec<&Node> = nodes.iter().map(AsRef::as_ref).filter(chosen).collect();
-    let ready: Vec<&Node> = eligible.iter().copied().filter(|node| is_ready(node)).collect();
-    if ready.is_empty() { eligible } else { ready }
+/// Those of `nodes` that take traffic, with their instances. Why one cannot although it should is
+/// added to `left_out`.
+fn chosen<'a>(
+    nodes: impl Iterator<Item = &'a Node>,
+    control_plane: ControlPlaneNodes,
+    left_out: &mut Vec<String>,
+) -> Vec<(&'a Node, String)> {
+    let mut best = None;
+    let mut chosen = Vec::new();
+    for node in nodes {
+        let Some(standing) = standing(node, control_plane) else { continue };
+        if best.is_some_and(|best| best < standing) {
+            continue;
+        }
+        match instance_of(node) {
+            Ok(Some(instance)) => {
+                if best != Some(standing) {
+                    best = Some(standing);
+                    chosen.clear();
+                }
+                chosen.push((node, instance));
+            }
+            Ok(None) => {}
+            Err(problem) => left_out.push(problem),
+        }
+    }
+    chosen
 }
 
-/// Whether a node with this label takes no traffic. One walk over a node's labels asks for all of
-/// them: it is done for every node and every Service.
-fn keeps_out(key: &str, value: &str) -> bool {
-    match key {
-        "node-role.kubernetes.io/master"
-        | "node-role.kubernetes.io/control-plane"
-        | "node.kubernetes.io/exclude-from-external-load-balancers"
-        | "alpha.service-controller.kubernetes.io/exclude-balancer"
-        | "service.beta.kubernetes.io/exclude-node"
-        | "service.alibabacloud.com/exclude-node" => true,
-        "type" => value == "virtual-kubelet",
-        _ => false,
+/// What a node's labels make of it as a member; `None` for none at all. One walk over a node's labels
+/// asks for all of them: it is done for every node and every Service.
+fn keeps_out(node: &Node, control_plane: ControlPlaneNodes) -> Option<Standing> {
+    use ControlPlaneNodes::{Exclude, Include};
+    let mut standing = Standing::Ready;
+    for (key, value) in node.metadata.labels.iter().flatten() {
+        match key.as_str() {
+            "node.kubernetes.io/exclude-from-external-load-balancers"
+            | "alpha.service-controller.kubernetes.io/exclude-balancer"
+            | "service.beta.kubernetes.io/exclude-node"
+            | "service.alibabacloud.com/exclude-node" => return None,
+            "type" if value == "virtual-kubelet" => return None,
+            "node-role.kubernetes.io/master" if control_plane != Include => standing = Standing::ControlPlane,
+            "node-role.kubernetes.io/control-plane" if control_plane == Exclude => standing = Standing::ControlPlane,
+            _ => {}
+        }
+    }
+    Some(standing)
+}
+
+fn standing(node: &Node, control_plane: ControlPlaneNodes) -> Option<Standing> {
+    match keeps_out(node, control_plane)? {
+        Standing::ControlPlane => Some(Standing::ControlPlane),
+        _ if is_leaving(node) => Some(Standing::Leaving),
+        _ if !is_ready(node) => Some(Standing::Unready),
+        _ => Some(Standing::Ready),
     }
 }
 
-fn is_eligible(node: &Node) -> bool {
+fn has_taint(node: &Node, key: &str) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    !node.metadata.labels.iter().flatten().any(|(key, value)| keeps_out(key, value))
-        && !taints.is_some_and(|all| all.iter().any(|taint| taint.key == TO_BE_DELETED_TAINT))
-        && node.metadata.deletion_timestamp.is_none()
+    taints.is_some_and(|all| all.iter().any(|taint| taint.key == key))
+}
+
+/// Whether the node is about to be removed.
+fn is_leaving(node: &Node) -> bool {
+    node.metadata.deletion_timestamp.is_some() || has_taint(node, TO_BE_DELETED_TAINT)
 }
 
 /// Whether the annotations of a Service let the node be a member.
@@ -191,7 +285,7 @@ pub fn differ(old: &Node, new: &Node) -> bool {
         let spec = node.spec.clone().unwrap_or_default();
         (spec.provider_id, spec.unschedulable.unwrap_or(false))
     };
-    is_eligible(old) != is_eligible(new)
+    is_leaving(old) != is_leaving(new)
         || is_ready(old) != is_ready(new)
         || spec(old) != spec(new)
         || old.metadata.labels != new.metadata.labels
@@ -203,7 +297,7 @@ fn is_virtual(node: &Node) -> bool {
 }
 
 /// The instance behind a node; `None` while that is not known yet or if it has none.
-pub(super) fn instance_of(node: &Node) -> Result<Option<String>, String> {
+pub fn instance_of(node: &Node) -> Result<Option<String>, String> {
     match ProviderId::of(node) {
         ProviderId::Ecs { instance, .. } => Ok(Some(instance)),
         // A node without one is not initialised yet; it comes back when it is.
@@ -213,6 +307,42 @@ pub(super) fn instance_of(node: &Node) -> Result<Option<String>, String> {
             Err(format!("node {name} has the provider id {id:?}, which is not <region>.<instance id>"))
         }
     }
+}
+
+// === impl Weights ===
+
+impl Weights {
+    fn of(requested: &Requested) -> Self {
+        match requested.divided_weight() {
+            Some(total) => Self::Divided(total),
+            None => Self::Each(requested.default_weight.unwrap_or(DEFAULT_WEIGHT)),
+        }
+    }
+
+    /// Of each of so many members.
+    fn among(self, members: usize) -> u8 {
+        match self {
+            Self::Each(weight) => weight,
+            Self::Divided(total) => share(total, 1, members),
+        }
+    }
+
+    /// Of a member that stands for `pods` of `all` pods, with the traffic policy Local.
+    fn of_pods(self, pods: usize, all: usize) -> u8 {
+        match self {
+            Self::Each(_) => u8::try_from(pods).unwrap_or(u8::MAX).min(DEFAULT_WEIGHT),
+            Self::Divided(total) => share(total, pods, all),
+        }
+    }
+}
+
+/// The part of `total` for `part` of `all`, rounded down. A member that is to have traffic gets at least 1.
+fn share(total: u8, part: usize, all: usize) -> u8 {
+    if total == 0 {
+        return 0;
+    }
+    let share = usize::from(total) * part / all.max(1);
+    u8::try_from(share).unwrap_or(u8::MAX).clamp(1, DEFAULT_WEIGHT)
 }
 
 // === impl Backends ===

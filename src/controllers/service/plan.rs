@@ -18,7 +18,7 @@ use std::{
 };
 
 use super::{
-    desired::{DEFAULT_SPEC, Desired},
+    desired::{DEFAULT_SPEC, Desired, GroupKey},
     ownership::{self, Owner},
 };
 use crate::cloud::{
@@ -40,7 +40,7 @@ pub enum Scope {
     LoadBalancer,
     /// One attribute of the load balancer.
     Attribute(&'static str),
-    /// A group, and the listeners that use it.
+    /// A group by name or id, and the listeners that use it.
     Group(String),
     Listener(u16, Protocol),
     /// Removal of what is no longer wanted; it waits until everything else is in place.
@@ -62,7 +62,7 @@ pub struct Plan {
 /// Plans towards `desired` on a load balancer in the state `observed`; `None` if there is none.
 /// What failed a moment ago is not planned again, and neither is what depends on it.
 pub fn plan(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BTreeSet<Scope>) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed };
+    let mut planner = Planner { plan: Plan::default(), failed, troubled: false };
     let Some(state) = observed else {
         planner.push(Scope::LoadBalancer, Action::CreateLoadBalancer(desired.create.clone()));
         return planner.plan;
@@ -79,8 +79,8 @@ pub fn plan(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BT
 /// Plans the removal of everything that `desired`'s Service has on a load balancer that stays:
 /// the user's own.
 pub fn detach(owner: &Owner, state: &LoadBalancerState) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
-    planner.remove_unwanted(owner, state, &|_| false, &BTreeSet::new());
+    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new(), troubled: false };
+    planner.remove_unwanted(owner, state, &|_| false, &|_| false);
     if planner.plan.steps.is_empty()
         && state.load_balancer.tags.contains_key(ownership::REUSE_TAG)
         && !ownership::is_used(state)
@@ -146,6 +146,8 @@ type MakeAction = fn(LoadBalancerId, ServerGroupId, Vec<Member>) -> Action;
 struct Planner<'a> {
     plan: Plan,
     failed: &'a BTreeSet<Scope>,
+    /// A group that is asked for cannot be used, so what is there for it must stay.
+    troubled: bool,
 }
 
 // === impl Planner ===
@@ -262,13 +264,27 @@ impl Planner<'_> {
     }
 
     fn groups(&mut self, desired: &Desired, state: &LoadBalancerState) {
-        for (name, wanted) in &desired.groups {
+        for (key, wanted) in &desired.groups {
             let load_balancer = || state.load_balancer.id.clone();
-            match find_group(state, name) {
-                Some(group) => self.members(desired, &load_balancer(), group, wanted),
+            match (find_group(state, key), key) {
+                (Some(group), GroupKey::Users(id)) if ownership::is_group_mark(&group.name) => {
+                    self.troubled = true;
+                    self.plan.conflicts.push(format!(
+                        "cannot reuse a ccm created vgroup: {id} of the annotation vgroup-port is {}; use a group of your own",
+                        group.name
+                    ));
+                }
+                (Some(group), _) => self.members(desired, &load_balancer(), group, key, wanted),
                 // Names of groups are not unique: without having seen all, a second one might be made.
-                None if state.groups_view == GroupsView::Referenced => self.plan.needs_groups = true,
-                None => {
+                (None, _) if state.groups_view == GroupsView::Referenced => self.plan.needs_groups = true,
+                (None, GroupKey::Users(id)) => {
+                    self.troubled = true;
+                    self.plan.conflicts.push(format!(
+                        "can not find vgroupId {id} of the annotation vgroup-port in load balancer {}",
+                        state.load_balancer.id
+                    ));
+                }
+                (None, GroupKey::Own(name)) => {
                     let members = wanted.iter().take(MEMBERS_PER_CALL).cloned().collect();
                     let action =
                         Action::CreateServerGroup { load_balancer: load_balancer(), name: name.clone(), members };
@@ -280,14 +296,22 @@ impl Planner<'_> {
 
     /// Members that are wanted come before those that are not go, so that a group with members
     /// is never empty in between.
-    fn members(&mut self, desired: &Desired, id: &LoadBalancerId, group: &ServerGroup, wanted: &[Member]) {
+    fn members(
+        &mut self,
+        desired: &Desired,
+        id: &LoadBalancerId,
+        group: &ServerGroup,
+        key: &GroupKey,
+        wanted: &[Member],
+    ) {
+        let scope = Scope::Group(key.to_string());
         let mut change = MemberChange::between(&group.members, wanted, &desired.owner);
         if desired.requested.ignores_weights {
             change.update.clear();
         }
         let mut push = |members: &[Member], action: MakeAction| {
             for batch in members.chunks(MEMBERS_PER_CALL) {
-                self.push(Scope::Group(group.name.clone()), action(id.clone(), group.id.clone(), batch.to_vec()));
+                self.push(scope.clone(), action(id.clone(), group.id.clone(), batch.to_vec()));
             }
         };
         push(&change.add, |load_balancer, group, members| Action::AddMembers { load_balancer, group, members });
@@ -299,18 +323,24 @@ impl Planner<'_> {
     fn cleanup(&mut self, desired: &Desired, state: &LoadBalancerState) {
         let missing = |scope: &Scope| !matches!(scope, Scope::Attribute(_));
         let plan = &self.plan;
-        let needs = plan.needs_groups || !plan.needs_domain_extensions.is_empty();
+        let needs = plan.needs_groups || !plan.needs_domain_extensions.is_empty() || self.troubled;
         if !plan.steps.is_empty() || needs || self.failed.iter().any(missing) {
             return;
         }
         let keeps_listeners = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
-        let wanted_groups = desired.groups.keys().cloned().collect();
+        // The group of a port that could not be made out is among those that are there, but which is not known.
+        let keeps_groups = !desired.troubled_ports.is_empty();
+        let keep_group = |group: &ServerGroup| {
+            keeps_groups
+                || desired.groups.contains_key(&GroupKey::Own(group.name.clone()))
+                || desired.groups.contains_key(&GroupKey::Users(group.id.clone()))
+        };
         let keep = |listener: &Listener| {
             keeps_listeners
                 || desired.listeners.contains_key(&(listener.port, listener.protocol))
                 || desired.troubled_ports.contains(&listener.port)
         };
-        self.remove_unwanted(&desired.owner, state, &keep, &wanted_groups);
+        self.remove_unwanted(&desired.owner, state, &keep, &keep_group);
     }
 
     fn remove_unwanted(
@@ -318,7 +348,7 @@ impl Planner<'_> {
         owner: &Owner,
         state: &LoadBalancerState,
         keep: &dyn Fn(&Listener) -> bool,
-        wanted_groups: &BTreeSet<String>,
+        keep_group: &dyn Fn(&ServerGroup) -> bool,
     ) {
         let id = || state.load_balancer.id.clone();
         let (mut going, staying): (Vec<&Listener>, Vec<&Listener>) =
@@ -332,7 +362,7 @@ impl Planner<'_> {
         for group in &state.groups {
             let used = staying.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
             let whole = owner.owns_group(&group.name);
-            if whole && (used || wanted_groups.contains(&group.name)) {
+            if keep_group(group) || (whole && used) {
                 continue;
             }
             let (ours, foreign): (Vec<&Member>, Vec<&Member>) =
@@ -352,10 +382,14 @@ impl Planner<'_> {
     }
 }
 
-/// The group with this name; of several the one that a listener uses.
-fn find_group<'a>(state: &'a LoadBalancerState, name: &str) -> Option<&'a ServerGroup> {
+/// The group; of several with the name the one that a listener uses.
+pub(super) fn find_group<'a>(state: &'a LoadBalancerState, key: &GroupKey) -> Option<&'a ServerGroup> {
+    let name = match key {
+        GroupKey::Users(id) => return state.groups.iter().find(|group| group.id == *id),
+        GroupKey::Own(name) => name,
+    };
     let used = |group: &ServerGroup| state.listeners.iter().any(|listener| listener.group.as_ref() == Some(&group.id));
-    let mut named = state.groups.iter().filter(|group| group.name == name);
+    let mut named = state.groups.iter().filter(|group| group.name == *name);
     named.clone().find(|group| used(group)).or_else(|| named.next())
 }
 

@@ -8,7 +8,7 @@ mod lost;
 mod reuse;
 mod unheeded;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     core::v1::{LoadBalancerIngress, ObjectReference, Service},
@@ -26,16 +26,20 @@ use super::{
     annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
     class::{self, Kind, Wants},
-    desired, hash,
-    members::{self, Backends},
+    desired::{self, GroupKey},
+    hash,
+    members::{self, Around, Backends},
     ownership::{self, FINALIZER, Owner},
-    publish,
+    plan, publish,
+    readiness::Waiting,
     source_ranges::SourceRanges,
 };
 use crate::{
-    cloud::{AddressType, Class, Listener, ListenerStatus, LoadBalancer, LoadBalancerId, LoadBalancerState, Setting},
+    cloud::{
+        AddressType, Class, Listener, ListenerStatus, LoadBalancer, LoadBalancerId, LoadBalancerState, Member, Setting,
+    },
     controllers::queue::Priority,
-    kubernetes::events::reference_of,
+    kubernetes::{events::reference_of, patch},
 };
 
 /// How long a listener is given to become what it is on the way to.
@@ -61,6 +65,7 @@ impl Controller {
     pub(super) async fn reconcile(&self, key: &Key) -> Outcome {
         let Some(service) = self.cache.services.get(Some(&key.namespace), &key.name) else {
             self.records.remove(key);
+            self.gates.remove(key);
             return Outcome::Done;
         };
         let wants = class::wants(&service, self.options.type_annotation);
@@ -88,16 +93,9 @@ impl Controller {
         let (requested, ranges) = self.wishes(key, service)?;
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
-        let public = requested.address_type.unwrap_or(AddressType::Internet) == AddressType::Internet;
         // Only new ones are refused: what exists stays, and can be deleted.
-        if self.options.disable_public && public && requested.id.is_none() && !had_finalizer {
-            return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
-        }
-        let placed = public || requested.vswitch.is_some() || !self.options.vswitches.is_empty();
-        if !placed && requested.id.is_none() && !had_finalizer {
-            let missing = "a load balancer with an intranet address needs a vSwitch, and none is known: set vswitchid in the \
-                           cloud-config file, or name one with the annotation vswitch-id";
-            return Err(Failure::Unfulfillable(missing.into()));
+        if requested.id.is_none() && !had_finalizer {
+            self.may_be_made(&requested)?;
         }
         let added = publish::add_finalizer(&self.client, service, FINALIZER).await;
         added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
@@ -106,6 +104,8 @@ impl Controller {
             requested.id.as_ref().map_or_else(|| self.known.doubt_made_for(&owner), |id| self.known.doubt(id));
             self.lists.doubt_entries(&owner);
         }
+        let slices = self.slices(key);
+        let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
         let backends = self.compute_backends(key, service, &requested);
         for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
             self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
@@ -151,6 +151,7 @@ impl Controller {
         let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
         let leftovers =
             self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref()).await?;
+        let wanted = if waiting.is_empty() { BTreeMap::new() } else { desired.groups.clone() };
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
         self.believe_that_it_is_gone(&owner, &mut pass).await;
@@ -160,6 +161,11 @@ impl Controller {
         pass.changes.append(&mut access.changes);
         pass.failures.append(&mut access.failures);
         self.follow_up(key, &object, &owner, &mut pass, is_shared, audit);
+        if let Some(state) = &pass.state {
+            // Only pods that are members themselves need an interface.
+            let nowhere = |ip: &IpAddr| backends.pods.contains_key(ip) && !interfaces.contains_key(ip);
+            self.open_gates_of(key, &waiting, &wanted, state, nowhere).await?;
+        }
         let id = pass.state.as_ref().map(|state| state.load_balancer.id.clone());
         let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(pass.left_out).collect();
         let mut shown_is_new = false;
@@ -185,13 +191,30 @@ impl Controller {
         Ok(())
     }
 
+    /// Whether a load balancer as asked for can be made, and may be.
+    fn may_be_made(&self, requested: &Requested) -> Result<(), Failure> {
+        let public = requested.address_type.unwrap_or(AddressType::Internet) == AddressType::Internet;
+        if self.options.disable_public && public {
+            return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
+        }
+        if !public && requested.vswitch.is_none() && self.options.vswitches.is_empty() {
+            let missing = "a load balancer with an intranet address needs a vSwitch, and none is known: set vswitchid in the \
+                           cloud-config file, or name one with the annotation vswitch-id";
+            return Err(Failure::Unfulfillable(missing.into()));
+        }
+        Ok(())
+    }
+
     /// What a Service asks for, or all that is wrong with it.
     fn wishes(&self, key: &Key, service: &Service) -> Result<(Requested, Option<SourceRanges>), Failure> {
         for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
             self.recorder.warning(&reference_of(service), "UnsupportedAnnotation", notice);
         }
         match (Annotations::of(service).parse(), SourceRanges::of(service)) {
-            (Ok(requested), Ok(ranges)) => Ok((requested, ranges)),
+            (Ok(requested), Ok(ranges)) => {
+                self.tell_of_ipv6(key, &reference_of(service), &requested);
+                Ok((requested, ranges))
+            }
             (requested, ranges) => {
                 let mut mistakes = requested.err().map_or_else(Vec::new, |mistakes| mistakes.0);
                 mistakes.extend(ranges.err());
@@ -240,6 +263,31 @@ impl Controller {
         }
     }
 
+    async fn open_gates_of(
+        &self,
+        key: &Key,
+        waiting: &[Waiting],
+        wanted: &BTreeMap<GroupKey, Vec<Member>>,
+        state: &LoadBalancerState,
+        nowhere: impl Fn(&IpAddr) -> bool,
+    ) -> Result<(), Failure> {
+        let there = |group: &GroupKey| plan::find_group(state, group).map(|group| group.members.clone());
+        let opened = self.open_gates(key, waiting, wanted, there, nowhere).await;
+        opened.map_err(|error| about_gates(key, &error))
+    }
+
+    fn tell_of_ipv6(&self, key: &Key, object: &ObjectReference, requested: &Requested) {
+        let in_vain = requested.ipv6_members && !(requested.uses_ipv6_members() && self.options.ipv6_members);
+        let notice = in_vain.then(|| {
+            "members keep their IPv4 addresses: backend-ip-version needs the annotation ip-version to be ipv6, too, and the \
+             feature gate IPv6DualStack"
+                .to_owned()
+        });
+        for notice in self.records.new_notices(key, "ipv6", notice) {
+            self.recorder.warning(object, "UnsupportedAnnotation", notice);
+        }
+    }
+
     /// What the status shows.
     async fn ingress(
         &self,
@@ -268,8 +316,15 @@ impl Controller {
 
     /// The members for a Service, from the cache.
     pub(super) fn compute_backends(&self, key: &Key, service: &Service, requested: &Requested) -> Backends {
-        let eni = requested.eni.unwrap_or(self.options.eni_by_default);
-        members::backends(service, requested, eni, &self.cache.nodes.list(), &self.slices(key))
+        let around = Around {
+            eni: requested.eni.unwrap_or(self.options.eni_by_default),
+            ipv6: requested.uses_ipv6_members() && self.options.ipv6_members,
+            control_plane: self.options.control_plane_nodes,
+            nodes: &self.cache.nodes.list(),
+            slices: &self.slices(key),
+            admitted: &self.gates.admitted(key),
+        };
+        members::backends(service, requested, &around)
     }
 
     fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
@@ -388,4 +443,9 @@ impl Controller {
 /// The id that the Service's label shows.
 fn shown_id(service: &Service) -> Option<&str> {
     service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
+}
+
+fn about_gates(key: &Key, error: &patch::Error) -> Failure {
+    let what = format!("Error updating pod readiness gates for service [{key}]");
+    cluster("FailedUpdateReadinessGate", &what, error)
 }

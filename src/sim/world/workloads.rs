@@ -17,8 +17,12 @@ use k8s_openapi::{
     },
 };
 
+use sha2::{Digest, Sha256};
+
 use super::{Counters, Error, World};
 
+/// Tells the pods of one template of a Deployment from those of another.
+const HASH_LABEL: &str = "pod-template-hash";
 const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// Who made a slice; those of others are left alone.
 const MANAGED_BY_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
@@ -35,6 +39,7 @@ impl World {
         self.remove_lost_pods()?;
         self.scale_deployments()?;
         self.schedule_pods()?;
+        self.look_at_readiness()?;
         self.count_replicas()?;
         self.sync_slices()
     }
@@ -77,17 +82,38 @@ impl World {
             }
         }
         for deployment in deployments {
-            let spec = deployment.spec.clone().unwrap_or_default();
-            let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
             let uid = deployment.metadata.uid.clone().unwrap_or_default();
-            let there = pods.remove(&uid).unwrap_or_default();
-            for pod in there.iter().skip(wanted) {
-                let (namespace, name) = name_of(&pod.metadata);
-                self.kube.delete::<Pod>(namespace, name)?;
+            self.scale(&deployment, &pods.remove(&uid).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Brings a Deployment's pods to the number and the template it asks for: what is old goes only as
+    /// fast as its rolling update allows.
+    fn scale(&self, deployment: &Deployment, there: &[Pod]) -> Result<(), Error> {
+        let spec = deployment.spec.clone().unwrap_or_default();
+        let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
+        let version = version_of(deployment);
+        let (new, old): (Vec<&Pod>, Vec<&Pod>) = there.iter().partition(|pod| label(pod, HASH_LABEL) == Some(&version));
+        let (surge, unavailable) = if old.is_empty() { (0, 0) } else { pace_of(deployment, wanted) };
+        let room = (wanted + surge).saturating_sub(there.len());
+        for _ in 0..wanted.saturating_sub(new.len()).min(room) {
+            self.kube.create(&self.pod_of(deployment, spec.template.spec.clone().unwrap_or_default()))?;
+        }
+        let available = there.iter().filter(|pod| is_ready(pod)).count();
+        let mut spare = available.saturating_sub(wanted - unavailable.min(wanted));
+        for pod in old {
+            // One that serves nobody can go at once.
+            if is_ready(pod) && spare == 0 {
+                continue;
             }
-            for _ in there.len()..wanted {
-                self.kube.create(&self.pod_of(&deployment, spec.template.spec.clone().unwrap_or_default()))?;
-            }
+            spare -= usize::from(is_ready(pod));
+            let (namespace, name) = name_of(&pod.metadata);
+            self.kube.delete::<Pod>(namespace, name)?;
+        }
+        for pod in new.iter().skip(wanted) {
+            let (namespace, name) = name_of(&pod.metadata);
+            self.kube.delete::<Pod>(namespace, name)?;
         }
         Ok(())
     }
@@ -99,7 +125,14 @@ impl World {
             metadata: ObjectMeta {
                 name: Some(format!("{name}-{}", self.entropy.alphanumeric(5))),
                 namespace: Some(namespace.into()),
-                labels: template.labels,
+                labels: Some(
+                    template
+                        .labels
+                        .into_iter()
+                        .flatten()
+                        .chain([(HASH_LABEL.into(), version_of(deployment))])
+                        .collect(),
+                ),
                 annotations: template.annotations,
                 owner_references: Some(vec![OwnerReference {
                     api_version: "apps/v1".into(),
@@ -156,9 +189,10 @@ impl World {
         })?;
         let now = Some(Time(self.clock.now()));
         let mut started = self.kube.get::<Pod>(namespace, name).unwrap_or_default();
+        let waits = started.spec.as_ref().is_some_and(|spec| spec.readiness_gates.iter().flatten().next().is_some());
         let condition = |kind: &str| PodCondition {
             type_: kind.into(),
-            status: "True".into(),
+            status: if kind == "Ready" && waits { "False".into() } else { "True".into() },
             last_transition_time: now.clone(),
             ..PodCondition::default()
         };
@@ -187,16 +221,46 @@ impl World {
         Ok(())
     }
 
+    /// What kubelet does: a pod is ready when its containers are and all its readiness gates say so.
+    fn look_at_readiness(&self) -> Result<(), Error> {
+        for mut pod in self.kube.list::<Pod>() {
+            let gates: Vec<String> = pod
+                .spec
+                .iter()
+                .flat_map(|s| s.readiness_gates.iter().flatten())
+                .map(|g| g.condition_type.clone())
+                .collect();
+            if gates.is_empty() {
+                continue;
+            }
+            let holds = |kind: &str| is_true(&pod, kind);
+            let ready = holds("ContainersReady") && gates.iter().all(|gate| holds(gate));
+            if ready == is_ready(&pod) {
+                continue;
+            }
+            let now = Some(Time(self.clock.now()));
+            let conditions = pod.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten());
+            for condition in conditions.filter(|condition| condition.type_ == "Ready") {
+                condition.status = if ready { "True".into() } else { "False".into() };
+                condition.last_transition_time.clone_from(&now);
+            }
+            self.kube.update_status(&pod)?;
+        }
+        Ok(())
+    }
+
     fn count_replicas(&self) -> Result<(), Error> {
         let pods = self.kube.list::<Pod>();
         for mut deployment in self.kube.list::<Deployment>() {
             let of = |pod: &&Pod| owner_of(pod) == deployment.metadata.uid;
             let all = i32::try_from(pods.iter().filter(of).count()).unwrap_or(i32::MAX);
+            let version = version_of(&deployment);
+            let updated = pods.iter().filter(of).filter(|pod| label(pod, HASH_LABEL) == Some(&version)).count();
             let ready = pods.iter().filter(of).filter(|pod| is_ready(pod)).count();
             let ready = i32::try_from(ready).unwrap_or(i32::MAX);
             let status = DeploymentStatus {
                 replicas: Some(all),
-                updated_replicas: Some(all),
+                updated_replicas: Some(i32::try_from(updated).unwrap_or(i32::MAX)),
                 ready_replicas: Some(ready),
                 available_replicas: Some(ready),
                 observed_generation: deployment.metadata.generation,
@@ -312,8 +376,46 @@ fn target_of(port: &ServicePort) -> i32 {
 }
 
 fn is_ready(pod: &Pod) -> bool {
+    is_true(pod, "Ready")
+}
+
+fn is_true(pod: &Pod, kind: &str) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
+    conditions.is_some_and(|all| all.iter().any(|c| c.type_ == kind && c.status == "True"))
+}
+
+fn label<'a>(pod: &'a Pod, key: &str) -> Option<&'a String> {
+    pod.metadata.labels.as_ref()?.get(key)
+}
+
+/// Tells one template of a Deployment from another.
+fn version_of(deployment: &Deployment) -> String {
+    let template = deployment.spec.as_ref().map(|spec| &spec.template);
+    let digest = Sha256::digest(serde_json::to_vec(&template).unwrap_or_default());
+    digest.iter().take(5).map(ToString::to_string).collect()
+}
+
+/// How many pods a rolling update makes beyond those wanted, and how many may be missing meanwhile.
+fn pace_of(deployment: &Deployment, wanted: usize) -> (usize, usize) {
+    let spec = deployment.spec.as_ref();
+    let rolling =
+        spec.and_then(|spec| spec.strategy.as_ref()).and_then(|s| s.rolling_update.clone()).unwrap_or_default();
+    let part = |given: &Option<IntOrString>, round_up: bool| match given {
+        Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or(0),
+        given => {
+            let text = given.as_ref().map_or("25%", |given| match given {
+                IntOrString::String(text) => text,
+                IntOrString::Int(_) => "",
+            });
+            let share = text.trim_end_matches('%').parse::<usize>().unwrap_or(25) * wanted;
+            if round_up { share.div_ceil(100) } else { share / 100 }
+        }
+    };
+    match (part(&rolling.max_surge, true), part(&rolling.max_unavailable, false)) {
+        // Otherwise nothing could ever move.
+        (0, 0) => (0, 1),
+        pace => pace,
+    }
 }
 
 /// Whether the scheduler would put a pod without tolerations on the node.

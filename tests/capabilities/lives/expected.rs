@@ -99,13 +99,21 @@ impl Cluster {
         let number = port.node_port.unwrap_or_default();
         let takes_cordoned = ours(service, "remove-unscheduled-backend") != Some("on");
         let mut nodes: Vec<&Node> = self.nodes.iter().filter(|node| may_serve(node, takes_cordoned)).collect();
-        if nodes.iter().any(|node| is_ready(node)) {
-            nodes.retain(|node| is_ready(node));
+        let pods_on = |node: &Node| {
+            let name = node.metadata.name.as_deref();
+            endpoints.iter().filter(|(_, _, on)| on.as_deref() == name).count()
+        };
+        nodes.retain(|node| !local || pods_on(node) > 0);
+        // The best there are: a node that is not ready, or about to go, is better than none.
+        if nodes.iter().any(|node| !is_leaving(node)) {
+            nodes.retain(|node| !is_leaving(node));
+            if nodes.iter().any(|node| is_ready(node)) {
+                nodes.retain(|node| is_ready(node));
+            }
         }
         let member = |node: &&Node| {
             let name = node.metadata.name.as_deref()?;
-            let pods = endpoints.iter().filter(|(_, _, on)| on.as_deref() == Some(name)).count();
-            let weight = match (local, pods) {
+            let weight = match (local, pods_on(node)) {
                 (true, 0) => return None,
                 (true, pods) => pods.to_string(),
                 (false, _) => weight.to_owned(),
@@ -301,11 +309,12 @@ fn may_serve(node: &Node, takes_cordoned: bool) -> bool {
     let spec = node.spec.clone().unwrap_or_default();
     let excluded =
         node.metadata.labels.iter().flatten().any(|(key, _)| key.ends_with("exclude-from-external-load-balancers"));
-    let leaving = spec.taints.iter().flatten().any(|taint| taint.key == "ToBeDeletedByClusterAutoscaler");
-    !excluded
-        && !leaving
-        && node.metadata.deletion_timestamp.is_none()
-        && (takes_cordoned || !spec.unschedulable.unwrap_or(false))
+    !excluded && (takes_cordoned || !spec.unschedulable.unwrap_or(false))
+}
+
+fn is_leaving(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    node.metadata.deletion_timestamp.is_some() || taints.any(|taint| taint.key == "ToBeDeletedByClusterAutoscaler")
 }
 
 fn is_ready(node: &Node) -> bool {

@@ -45,6 +45,7 @@ fn every_key_with_an_effect_has_one() {
     for key in keys().iter().filter(|key| key.effect && !key.secret) {
         let value = match key.name {
             "serviceBackendType" => "eni",
+            "serviceControlPlaneNodes" => "include",
             "disablePublicSLB" => "true",
             "featureGates" => "IPv6DualStack=true",
             "nodeMonitorPeriod" | "nodeAddrSyncPeriod" => "20",

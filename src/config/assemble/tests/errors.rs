@@ -108,6 +108,11 @@ fn each_wrong_key_has_one_message() {
             "/c: Global.routeTableIDs has \"vtb-1;vtb-2\": expected ids such as vtb-bp145q7glnuzd separated by commas",
         ),
         ("serviceBackendType", "pod", "/c: Global.serviceBackendType is \"pod\": expected eni or ecs"),
+        (
+            "serviceControlPlaneNodes",
+            "never",
+            "/c: Global.serviceControlPlaneNodes is \"never\": expected legacy, include or exclude",
+        ),
         ("serviceMaxConcurrentReconciles", "-1", "/c: Global.serviceMaxConcurrentReconciles is -1: expected 0 to 1000"),
         ("nodeMaxConcurrentReconciles", "101", "/c: Global.nodeMaxConcurrentReconciles is 101: expected 1 to 100"),
         (

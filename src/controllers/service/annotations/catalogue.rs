@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
 
-use super::{LEGACY_PREFIX, PREFIX};
+use super::{Annotations, LEGACY_PREFIX, PREFIX};
 use crate::cloud::Setting;
 
 /// One annotation.
@@ -413,11 +413,26 @@ pub(super) const ALL: &[Annotation] = &[
     field("default-weight", Number(0, 100), "100", "Weight of members with the traffic policy Cluster."),
     field("ignore-weight-update", AnyCase(&["on", "off"]), "`off`", "Leave weights alone once a member is there."),
     field("remove-unscheduled-backend", ON_OFF, "`off`", "Cordoned nodes are no members."),
+    field(
+        "backend-ip-version",
+        AnyCase(&["ipv4", "ipv6"]),
+        "`ipv4`",
+        "Family of pods' addresses where pods are members. `ipv6` needs `ip-version: ipv6` and the feature gate IPv6DualStack.",
+    ),
+    field(
+        "vgroup-port",
+        Colons("rsp-bp1a:80,rsp-bp1b:443"),
+        "groups of its own",
+        "With `id`: members for a port go into this group of yours, beside those that are there. Groups made for Services are refused.",
+    ),
+    field(
+        "weight",
+        Number(0, 100),
+        "each member as without `vgroup-port`",
+        "With `vgroup-port`: weight of all members together, divided equally or, with the traffic policy Local, by pods. Each gets at least 1, unless it is 0.",
+    ),
     // What this version does not do on a classic load balancer.
-    nothing("backend-ip-version", ""),
     nothing("network-type", "only VPC networks exist by now"),
-    nothing("vgroup-port", ""),
-    nothing("weight", "it needs vgroup-port"),
     network("additional-cert-ids"),
     network("alpn"),
     network("alpn-policy"),
@@ -437,12 +452,11 @@ pub(super) const ALL: &[Annotation] = &[
     network("zone-maps"),
 ];
 
-/// Known, but not acted on by this version, with the Service refused: going on without them would
-/// not leave something out but build something else.
-pub(super) const NOT_IGNORABLE: &[&str] = &["backend-ip-version", "vgroup-port"];
-
 /// Keys under our prefix that choose the controller; see `class`.
 pub(super) const CLASS: &[&str] = &["type", "tunnel-type"];
+
+/// Annotations that mean something only together with another.
+const NEEDS: &[(&str, &str)] = &[("vgroup-port", "id"), ("weight", "vgroup-port")];
 
 /// The annotation with this suffix.
 pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {
@@ -453,9 +467,10 @@ pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {
 /// act on, and those that nobody knows, with the nearest known key.
 pub fn notices(service: &Service) -> BTreeMap<String, String> {
     let mut notices = BTreeMap::new();
+    let annotations = Annotations::of(service);
     for key in service.metadata.annotations.iter().flatten().map(|(key, _)| key) {
         let Some(suffix) = key.strip_prefix(PREFIX).or_else(|| key.strip_prefix(LEGACY_PREFIX)) else { continue };
-        if CLASS.contains(&suffix) || NOT_IGNORABLE.contains(&suffix) {
+        if CLASS.contains(&suffix) {
             continue;
         }
         let why = match find(suffix) {
@@ -463,7 +478,10 @@ pub fn notices(service: &Service) -> BTreeMap<String, String> {
             Some(Annotation { sets: Sets::Network, .. }) => "it is for network load balancers".to_owned(),
             Some(Annotation { sets: Sets::Nothing, about: "", .. }) => "this version does not handle it".to_owned(),
             Some(Annotation { sets: Sets::Nothing, about, .. }) => (*about).to_owned(),
-            Some(_) => continue,
+            Some(_) => match NEEDS.iter().find(|(needing, _)| *needing == suffix) {
+                Some((_, needed)) if annotations.get(needed).is_none() => format!("it needs {PREFIX}{needed}"),
+                _ => continue,
+            },
         };
         notices.insert(key.clone(), format!("annotation {key} has no effect: {why}"));
     }

@@ -46,8 +46,7 @@ fn page() -> String {
         let _ = writeln!(page, "- `{}`: {why}", annotation.suffix);
     }
     page.push_str(
-        "\n`backend-ip-version` and `vgroup-port` are refused: going on without them would build something else on a load\n\
-         balancer that may be in use.\n\n## Members\n\n\
+        "\n## Members\n\n\
          `service.beta.kubernetes.io/backend-type: eni` makes the pods members at their own addresses; any other value the\n\
          nodes at their node ports. Without it the cloud-config file decides (`serviceBackendType`).\n",
     );

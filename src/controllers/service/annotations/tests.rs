@@ -87,8 +87,25 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn what_would_build_something_else_is_refused() {
-    assert!(parse(&[("vgroup-port", "rsp-1:80")]).is_err());
+fn groups_of_the_users_own_are_given_by_port() {
+    let requested = parse(&[("id", "lb-1"), ("vgroup-port", "rsp-1:80, rsp-2:443"), ("weight", "60")]).unwrap();
+    let groups: Vec<(u16, &str)> = requested.user_groups.iter().map(|(port, id)| (*port, id.as_str())).collect();
+    assert_eq!((groups, requested.divided_weight()), (vec![(80, "rsp-1"), (443, "rsp-2")], Some(60)));
+    // A weight for all together counts only there.
+    assert_eq!(parse(&[("weight", "60")]).unwrap().divided_weight(), None);
+    assert_eq!(parse(&[("vgroup-port", "rsp-1:80"), ("weight", "60")]).unwrap().divided_weight(), None);
+    for wrong in ["80:rsp-1", "rsp-1", "rsp-1:0", ":80"] {
+        assert!(parse(&[("id", "lb-1"), ("vgroup-port", wrong)]).is_err(), "{wrong}");
+    }
+    assert!(parse(&[("weight", "101")]).is_err());
+}
+
+#[test]
+fn annotations_that_need_another_say_so() {
+    let notices = notices(&service(&[("vgroup-port", "rsp-1:80"), ("weight", "60")]));
+    let texts: Vec<&String> = notices.values().collect();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(texts[0].ends_with("it needs service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id"), "{texts:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
     Annotations, Mistake, Mistakes, PREFIX, RECREATE, Requested, Shows,
     catalogue::{self, Sets, Value},
 };
-use crate::cloud::{AddressType, Protocol, VSwitchId};
+use crate::cloud::{AddressType, Protocol, ServerGroupId, VSwitchId};
 
 /// The values of the catalogue's annotations, checked and in the API's spelling.
 pub(super) struct Values<'a> {
@@ -28,7 +28,6 @@ impl<'a> Values<'a> {
     /// What they ask for, or all that is wrong.
     pub(super) fn requested(mut self) -> Result<Requested, Mistakes> {
         let requested = self.read();
-        self.refuse_what_would_be_ignored();
         if self.mistakes.is_empty() { Ok(requested) } else { Err(Mistakes(self.mistakes)) }
     }
 
@@ -65,6 +64,9 @@ impl<'a> Values<'a> {
         let domain_extensions = self.annotations.has("domain-extensions").then(|| {
             let split = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
             self.pairs("domain-extensions", "example.com:certificate-id", split)
+        });
+        let user_groups = self.pairs("vgroup-port", "rsp-bp1a:80, each a group and a port of the Service", |a, b| {
+            Some((port(b)?, ServerGroupId::new(a))).filter(|_| !a.is_empty())
         });
         let node_labels = self.text("backend-label").map(|text| labels(&text)).unwrap_or_default();
         let listener = catalogue::ALL
@@ -118,6 +120,9 @@ impl<'a> Values<'a> {
             domain_extensions,
             node_labels,
             default_weight: self.text("default-weight").and_then(|value| value.parse().ok()),
+            user_groups,
+            weight: self.text("weight").and_then(|value| value.parse().ok()),
+            ipv6_members: self.text("backend-ip-version").is_some_and(|value| value == "ipv6"),
             eni: self.annotations.eni(),
             ignores_weights: self.switch("ignore-weight-update").unwrap_or(false),
             leaves_out_cordoned: self.switch("remove-unscheduled-backend").unwrap_or(false),
@@ -143,16 +148,6 @@ impl<'a> Values<'a> {
             }
         }
         pairs
-    }
-
-    /// Annotations that change what a listener or a member is. Going on without them would not
-    /// leave something out but build something else, on a load balancer that may be in use.
-    fn refuse_what_would_be_ignored(&mut self) {
-        for suffix in catalogue::NOT_IGNORABLE {
-            if let Some((key, value)) = self.annotations.find(suffix) {
-                self.mistake(key, value, "absent: this version does not handle it".to_owned());
-            }
-        }
     }
 
     fn mistake(&mut self, key: String, value: &str, expected: String) {

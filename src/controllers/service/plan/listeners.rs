@@ -8,7 +8,10 @@ use crate::{
         Action, DomainExtension, Listener, ListenerSettings, ListenerStatus, LoadBalancerId, LoadBalancerState,
         Protocol, ServerGroupId, Setting, action::ListenerChange,
     },
-    controllers::service::desired::{Desired, DesiredListener},
+    controllers::service::{
+        desired::{Desired, DesiredListener, GroupKey},
+        ownership,
+    },
 };
 
 /// Where a listener is.
@@ -24,6 +27,9 @@ impl Planner<'_> {
         for ((port, protocol), wanted) in &desired.listeners {
             // Its group comes first; the listener follows in the next plan.
             let Some(group) = find_group(state, &wanted.group) else { continue };
+            if matches!(wanted.group, GroupKey::Users(_)) && ownership::is_group_mark(&group.name) {
+                continue;
+            }
             let place = Place { id: &state.load_balancer.id, port: *port, protocol: *protocol };
             match state.listeners.iter().find(|l| (l.port, l.protocol) == (*port, *protocol)) {
                 None => self.create_listener(desired, state, place, wanted, &group.id),
@@ -43,7 +49,7 @@ impl Planner<'_> {
         wanted: &DesiredListener,
         group: &ServerGroupId,
     ) {
-        if self.failed.contains(&Scope::Group(wanted.group.clone())) {
+        if self.failed.contains(&Scope::Group(wanted.group.to_string())) {
             return;
         }
         if place.protocol == Protocol::Https && wanted.create.get(Setting::Certificate).is_none() {

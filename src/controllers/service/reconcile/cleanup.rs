@@ -39,6 +39,7 @@ impl Controller {
         let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
         let removed = publish::remove_finalizer(&self.client, &hidden, FINALIZER).await;
         removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
+        self.leave_gates(key, &self.slices(key)).await;
         self.records.remove(key);
         if class::is_deleting(service) {
             self.known.forget_service(&owner);
