@@ -245,11 +245,6 @@ fn is_ports_word(description: &str) -> bool {
     first.parse::<u32>().is_ok() && last.parse::<u32>().is_ok()
 }
 
-/// Whether a group with this name was made for some Service, of this cluster or another.
-pub fn is_group_mark(name: &str) -> bool {
-    Mark::parse(name).is_some()
-}
-
 /// A parsed `k8s/<port>/<service>/<namespace>/<cluster>`.
 struct Mark<'a> {
     port: &'a str,

@@ -267,7 +267,7 @@ impl Planner<'_> {
         for (key, wanted) in &desired.groups {
             let load_balancer = || state.load_balancer.id.clone();
             match (find_group(state, key), key) {
-                (Some(group), GroupKey::Users(id)) if ownership::is_group_mark(&group.name) => {
+                (Some(group), GroupKey::Users(id)) if ownership::is_mark(&group.name) => {
                     self.troubled = true;
                     self.plan.conflicts.push(format!(
                         "cannot reuse a ccm created vgroup: {id} of the annotation vgroup-port is {}; use a group of your own",

@@ -27,7 +27,7 @@ impl Planner<'_> {
         for ((port, protocol), wanted) in &desired.listeners {
             // Its group comes first; the listener follows in the next plan.
             let Some(group) = find_group(state, &wanted.group) else { continue };
-            if matches!(wanted.group, GroupKey::Users(_)) && ownership::is_group_mark(&group.name) {
+            if matches!(wanted.group, GroupKey::Users(_)) && ownership::is_mark(&group.name) {
                 continue;
             }
             let place = Place { id: &state.load_balancer.id, port: *port, protocol: *protocol };
