@@ -10,6 +10,7 @@ mod outage;
 mod process;
 mod ready;
 mod resident;
+mod scale;
 mod server;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     row("measured", "figure", "aim");
     ready::measure();
+    let large = scale::converge();
     let Some(binary) = std::env::var_os("CCM_BINARY").map(PathBuf::from) else {
         println!("CCM_BINARY is not set: size, memory and outage are left out; run `make bench`");
         return;
@@ -32,6 +34,7 @@ fn main() {
     runtime.block_on(async {
         resident::measure(&binary).await;
         outage::measure(&binary).await;
+        scale::measure(&binary, large).await;
     });
 }
 

@@ -70,14 +70,19 @@ impl Program {
 
     /// Processor time so far, to 10 ms.
     pub(crate) fn processor_time(&self) -> Duration {
-        let text = fs::read_to_string(self.proc("stat")).unwrap();
-        // The name before it, in parentheses, may have spaces in it.
-        let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 10)
+        processor_time_of(&self.child.id().expect("the program is running").to_string())
     }
 
     fn proc(&self, file: &str) -> String {
         format!("/proc/{}/{file}", self.child.id().expect("the program is running"))
     }
+}
+
+/// Processor time so far of a process (`self` for this one), to 10 ms.
+pub(crate) fn processor_time_of(process: &str) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // The name before it, in parentheses, may have spaces in it.
+    let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
 }

@@ -93,7 +93,7 @@ pub(crate) fn cloud_config() -> String {
     json!({ "Global": global }).to_string()
 }
 
-fn configuration() -> config::Config {
+pub(crate) fn configuration() -> config::Config {
     let environment = config::environment::Fixed::default().with_file("/cloud-config", &cloud_config());
     let arguments = [
         "--cloud-config=/cloud-config",
