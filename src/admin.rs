@@ -5,6 +5,7 @@
 mod checks;
 mod heartbeat;
 mod listen;
+pub mod secure;
 
 use axum::{
     Router,

@@ -304,13 +304,29 @@ pub struct Leader {
     pub hostname: String,
 }
 
-/// Plain HTTP servers; `None` is off.
+/// Plain HTTP servers, and one over TLS; `None` is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Serving {
     /// `/healthz`, `/livez`, `/readyz`.
     pub health: Option<BindAddress>,
     /// `/metrics`.
     pub metrics: Option<BindAddress>,
+    /// All of these over TLS, for callers that the API server vouches for.
+    pub secure: Option<Secure>,
+}
+
+/// A server over TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secure {
+    pub address: BindAddress,
+    /// PEM files with the chain and with the private key; `None` makes a certificate up.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Paths that are for everybody; with `*` at the end, all that begin so.
+    pub open: Vec<String>,
+    /// How long the API server's answers count: who calls, that they may, that they may not.
+    pub identity_ttl: Duration,
+    pub allowed_ttl: Duration,
+    pub denied_ttl: Duration,
 }
 
 /// How the cluster's API server is reached.

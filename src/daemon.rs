@@ -11,6 +11,7 @@ mod credentials;
 pub mod dry_run;
 mod facts;
 mod reload;
+mod secure;
 pub mod shutdown;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -65,6 +66,10 @@ pub use reload::Reread;
 pub enum Error {
     #[error(transparent)]
     Bind(#[from] admin::BindError),
+    #[error(transparent)]
+    Tls(#[from] admin::secure::TlsError),
+    #[error("the secure port cannot be served: {0}")]
+    Secure(std::io::Error),
     #[error("lost the leader lease {0}; another replica may be leading")]
     LostLease(String),
     #[error("{0} ended unexpectedly")]
@@ -299,10 +304,14 @@ impl Daemon {
                 if cache.is_synced() { Ok(()) } else { Err("the first lists are not complete yet".to_owned()) }
             });
         let serving = &self.config.serving;
+        let (health, metrics) = (admin::health_router(checks), admin::metrics_router(self.metrics.clone()));
+        if let Some(secure) = &serving.secure {
+            self.serve_securely(tasks, secure, health.clone().merge(metrics.clone())).await?;
+        }
         let text = |address: &Option<BindAddress>| address.as_ref().map_or_else(String::new, ToString::to_string);
         for (flag, address, router) in [
-            ("--health-probe-bind-addr", text(&serving.health), admin::health_router(checks)),
-            ("--metrics-bind-addr", text(&serving.metrics), admin::metrics_router(self.metrics.clone())),
+            ("--health-probe-bind-addr", text(&serving.health), health),
+            ("--metrics-bind-addr", text(&serving.metrics), metrics),
         ] {
             let Some(listener) = admin::bind(flag, &address).await? else { continue };
             let cancel = cancel.clone();

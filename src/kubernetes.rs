@@ -6,6 +6,7 @@ pub mod cache;
 pub mod client;
 pub mod condition;
 pub mod deadline;
+pub mod delegation;
 pub mod dry_run;
 pub mod events;
 pub mod failure;

@@ -30,14 +30,14 @@ fn version_and_help_end_with_code_0() {
     for part in [
         "--cluster-cidr <string>",
         "Accepted without effect:",
-        "--secure-port <int>",
+        "--cert-dir <string>",
         "No effect: ",
         "--leader-elect[=<bool>]",
     ] {
         assert!(help.result.contains(part), "{part} in {}", help.result);
     }
     let short = run("ccm -h").unwrap_err();
-    assert!(short.result.contains("--cluster-cidr <string>") && !short.result.contains("--secure-port"));
+    assert!(short.result.contains("--cluster-cidr <string>") && !short.result.contains("--cert-dir"));
     assert_eq!(run("ccm help").unwrap_err().code, 0);
 }
 

@@ -72,6 +72,7 @@ impl Display for Config {
         }
         write!(f, " health={}", or("off", &joined(serving.health)))?;
         write!(f, " metrics={}", or("off", &joined(serving.metrics)))?;
+        write!(f, " secure={}", or("off", &joined(serving.secure.iter().map(|secure| secure.address))))?;
         let kubeconfig = kubernetes.kubeconfig.as_ref().map(|path| path.display().to_string());
         let kubeconfig = kubeconfig.or_else(|| kubernetes.kubeconfig_env.clone()).unwrap_or_default();
         write!(f, " kubeconfig={}", or("none", &kubeconfig))?;

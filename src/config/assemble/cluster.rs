@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    super::{BindAddress, Kubernetes, Leader, Serving, go_duration, variables::base_url_of},
+    super::{BindAddress, Kubernetes, Leader, Secure, Serving, go_duration, variables::base_url_of},
     Sources,
 };
 use crate::telemetry::{self, Format};
@@ -81,7 +81,7 @@ impl Sources<'_> {
     }
 
     pub(super) fn serving(&mut self) -> Serving {
-        let health = self.address("health-probe-bind-addr");
+        let mut health = self.address("health-probe-bind-addr");
         // The released controller's library takes nothing as the default here.
         let metrics = if self.flags.text("metrics-bind-addr").is_empty() {
             Some(BindAddress { host: None, port: 8080 })
@@ -96,7 +96,62 @@ impl Sources<'_> {
                 "--health-probe-bind-addr and --metrics-bind-addr are both {health}: expected different ones"
             ));
         }
-        Serving { health, metrics }
+        let secure = self.secure();
+        // A command line of the Kubernetes library names the same port, and means it by TLS only.
+        if let (Some(plain), Some(secure), false) = (health, &secure, self.flags.has("health-probe-bind-addr"))
+            && plain.port == secure.address.port
+        {
+            self.problems.warn(format!(
+                "health over plain HTTP is off, because --secure-port is {}: give --health-probe-bind-addr to have both",
+                plain.port
+            ));
+            health = None;
+        }
+        for (flag, plain) in [("health-probe-bind-addr", health), ("metrics-bind-addr", metrics)] {
+            if let (Some(plain), Some(secure)) = (plain, &secure)
+                && plain.port == secure.address.port
+                && (plain.host.is_none() || plain.host == secure.address.host)
+            {
+                self.problems.fail(format!(
+                    "--secure-port and --{flag} are both {}: expected different ones, or --{flag}=0",
+                    plain.port
+                ));
+            }
+        }
+        Serving { health, metrics, secure }
+    }
+
+    fn secure(&mut self) -> Option<Secure> {
+        let port =
+            u16::try_from(self.flag_within("secure-port", 0, usize::from(u16::MAX))).ok().filter(|port| *port > 0)?;
+        let host = self.flags.text("bind-address");
+        let parsed = host.parse().ok();
+        if parsed.is_none() {
+            self.problems.fail(format!("--bind-address is \"{host}\": expected an address such as 0.0.0.0"));
+        }
+        let files = (self.flags.text("tls-cert-file"), self.flags.text("tls-private-key-file"));
+        let certificate = match (files.0.is_empty(), files.1.is_empty()) {
+            (true, true) => None,
+            (false, false) => Some((PathBuf::from(files.0), PathBuf::from(files.1))),
+            _ => {
+                self.problems.fail(
+                    "--tls-cert-file and --tls-private-key-file belong together: set both, or none for a certificate that \
+                     is made up at start"
+                        .to_owned(),
+                );
+                None
+            }
+        };
+        let mut open = self.flags.list("authorization-always-allow-paths");
+        open.retain(|path| !path.is_empty());
+        Some(Secure {
+            address: BindAddress { host: parsed, port },
+            certificate,
+            open,
+            identity_ttl: self.flags.duration("authentication-token-webhook-cache-ttl"),
+            allowed_ttl: self.flags.duration("authorization-webhook-cache-authorized-ttl"),
+            denied_ttl: self.flags.duration("authorization-webhook-cache-unauthorized-ttl"),
+        })
     }
 
     fn address(&mut self, flag: &str) -> Option<BindAddress> {

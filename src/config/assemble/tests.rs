@@ -49,7 +49,7 @@ fn the_smallest_configuration_has_the_documented_defaults_and_no_warning() {
          server_group_batch=40 node_batch=100 node_workers=1 aggregation_wait=1s node_period=5m \
          skip_source_dest_check=false configure_routes=true cluster_cidrs=172.16.0.0/16 route_period=5m \
          route_batch=50 route_tables=discovered leader_elect=true lease=kube-system/ccm lease_duration=15s \
-         renew_deadline=10s retry_period=2s health=:10258 metrics=:8080 kubeconfig=none kube_qps=200 kube_burst=2000 \
+         renew_deadline=10s retry_period=2s health=:10258 metrics=:8080 secure=off kubeconfig=none kube_qps=200 kube_burst=2000 \
          log_format=text v=0 ipv6_dual_stack=false"
     );
     assert_eq!(config.leader.hostname, "host-1");
@@ -91,7 +91,7 @@ Global:
                 --route-reconciliation-period=2m --route-reconcile-batch-size=10 --leader-elect-lease-duration=1m \
                 --leader-elect-renew-deadline=30s --leader-elect-retry-period=5s --leader-elect-resource-name=x \
                 --leader-elect-resource-namespace=y --health-probe-bind-addr=127.0.0.1:1 --metrics-bind-addr=0 \
-                --kubeconfig=/k --master=https://10.0.0.1:6443 --kube-api-qps=0.5 --kube-api-burst=1 --v=300 \
+                --secure-port=10259 --bind-address=10.0.0.1 --kubeconfig=/k --master=https://10.0.0.1:6443 --kube-api-qps=0.5 --kube-api-burst=1 --v=300 \
                 --logging-format=json";
     let config = try_config(line, &environment).unwrap();
     assert_eq!(config.warnings, Vec::<String>::new());
@@ -105,7 +105,7 @@ Global:
          node_workers=2 aggregation_wait=0s node_period=1m30s skip_source_dest_check=true configure_routes=true \
          cluster_cidrs=172.16.0.0/16,fd00::/48 route_period=2m route_batch=10 route_tables=vtb-1,vtb-2 \
          leader_elect=true lease=y/x lease_duration=1m renew_deadline=30s retry_period=5s health=127.0.0.1:1 \
-         metrics=off kubeconfig=/k master=https://10.0.0.1:6443 kube_qps=0.5 kube_burst=1 log_format=json v=255 \
+         metrics=off secure=10.0.0.1:10259 kubeconfig=/k master=https://10.0.0.1:6443 kube_qps=0.5 kube_burst=1 log_format=json v=255 \
          ipv6_dual_stack=true"
     );
     assert_eq!(config.logging.filter.as_deref(), Some("info"));

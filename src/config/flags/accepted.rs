@@ -6,9 +6,8 @@ const fn accepted(name: &'static str, kind: Kind, help: &'static str) -> Flag {
     Flag { name, short: None, kind, default: "", group: Group::WithoutEffect, help }
 }
 
-const SECURE: &str =
-    "nothing is served over TLS; see --health-probe-bind-addr and --metrics-bind-addr, which serve plain HTTP";
-const CALLERS: &str = "health and metrics are served without asking who calls";
+const SECURE: &str = "the secure port has fixed settings for this, those that TLS libraries recommend";
+const CALLERS: &str = "callers of the secure port are known by bearer tokens, which the API server reviews";
 const WEBHOOKS: &str = "there are no admission webhooks in this program";
 const STDERR: &str = "the log always goes to standard error";
 const FILES: &str = "the log is never written to files, it always goes to standard error";
@@ -53,11 +52,7 @@ pub(super) const FLAGS: &[Flag] = &[
     accepted("contention-profiling", Kind::Bool, PROFILER),
     accepted("feature-gates", Kind::Text, "features are chosen by Global.featureGates of the cloud-config file"),
     // Secure serving
-    accepted("bind-address", Kind::Text, SECURE),
-    accepted("secure-port", Kind::Integer, SECURE),
     accepted("cert-dir", Kind::Text, SECURE),
-    accepted("tls-cert-file", Kind::Text, SECURE),
-    accepted("tls-private-key-file", Kind::Text, SECURE),
     accepted("tls-cipher-suites", Kind::Text, SECURE),
     accepted("tls-min-version", Kind::Text, SECURE),
     accepted("tls-curve-preferences", Kind::Text, SECURE),
@@ -69,7 +64,6 @@ pub(super) const FLAGS: &[Flag] = &[
     // Authentication and authorization of callers
     accepted("authentication-kubeconfig", Kind::Text, CALLERS),
     accepted("authentication-skip-lookup", Kind::Bool, CALLERS),
-    accepted("authentication-token-webhook-cache-ttl", Kind::Duration, CALLERS),
     accepted("authentication-tolerate-lookup-failure", Kind::Bool, CALLERS),
     accepted("client-ca-file", Kind::Text, CALLERS),
     accepted("requestheader-client-ca-file", Kind::Text, CALLERS),
@@ -79,9 +73,6 @@ pub(super) const FLAGS: &[Flag] = &[
     accepted("requestheader-group-headers", Kind::Text, CALLERS),
     accepted("requestheader-extra-headers-prefix", Kind::Text, CALLERS),
     accepted("authorization-kubeconfig", Kind::Text, CALLERS),
-    accepted("authorization-always-allow-paths", Kind::Text, CALLERS),
-    accepted("authorization-webhook-cache-authorized-ttl", Kind::Duration, CALLERS),
-    accepted("authorization-webhook-cache-unauthorized-ttl", Kind::Duration, CALLERS),
     // Webhooks
     accepted("webhooks", Kind::Text, WEBHOOKS),
     accepted("webhook-bind-address", Kind::Text, WEBHOOKS),

@@ -81,15 +81,14 @@ fn underscores_and_dashes_are_the_same() {
 
 #[test]
 fn a_flag_without_effect_draws_one_warning_with_the_reason() {
-    let (_, problems) = read("--cluster-name=a --cluster-name=b --profiling --secure-port 0");
+    let (_, problems) = read("--cluster-name=a --cluster-name=b --profiling --cert-dir /x");
     assert_eq!(problems.errors, Vec::<String>::new());
     assert_eq!(
         problems.warnings,
         [
             "--cluster-name has no effect: the cluster is told apart by Global.clusterID of the cloud-config file",
             "--profiling has no effect: there is no profiling server",
-            "--secure-port has no effect: nothing is served over TLS; see --health-probe-bind-addr and \
-             --metrics-bind-addr, which serve plain HTTP",
+            "--cert-dir has no effect: the secure port has fixed settings for this, those that TLS libraries recommend",
         ]
     );
 }

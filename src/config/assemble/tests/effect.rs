@@ -15,7 +15,15 @@ fn every_flag_with_an_effect_has_one() {
     for flag in flags::all().filter(|flag| flag.has_effect()) {
         let value = match flag.name {
             // In the line itself, or with one right value only.
-            "controllers" | "cloud-config" | "leader-elect-resource-lock" => continue,
+            "controllers" | "cloud-config" | "leader-elect-resource-lock"
+            // Only with --secure-port, see the test below.
+            | "bind-address"
+            | "tls-cert-file"
+            | "tls-private-key-file"
+            | "authentication-token-webhook-cache-ttl"
+            | "authorization-always-allow-paths"
+            | "authorization-webhook-cache-authorized-ttl"
+            | "authorization-webhook-cache-unauthorized-ttl" => continue,
             "cloud-provider" => "aws",
             "network" => "public",
             "cluster-cidr" => "10.0.0.0/8",
@@ -80,5 +88,38 @@ fn every_variable_has_an_effect_or_a_warning() {
                 [format!("{} has no effect: {}", variable.name, variable.help)]
             );
         }
+    }
+}
+
+#[test]
+fn the_secure_port_is_served_as_the_flags_say() {
+    let flags = "--secure-port=10259 --bind-address=10.0.0.1 --tls-cert-file=/c.pem --tls-private-key-file=/k.pem \
+                 --authorization-always-allow-paths=/healthz --authentication-token-webhook-cache-ttl=1s \
+                 --authorization-webhook-cache-authorized-ttl=2s --authorization-webhook-cache-unauthorized-ttl=3s";
+    let seconds = std::time::Duration::from_secs;
+    let expected = crate::config::Secure {
+        address: crate::config::BindAddress::parse("10.0.0.1:10259").unwrap(),
+        certificate: Some(("/c.pem".into(), "/k.pem".into())),
+        open: vec!["/healthz".to_owned()],
+        identity_ttl: seconds(1),
+        allowed_ttl: seconds(2),
+        denied_ttl: seconds(3),
+    };
+    assert_eq!(config(flags, SMALL).serving.secure, Some(expected));
+    let plain = config("--secure-port=10259", SMALL).serving.secure.unwrap();
+    assert_eq!((plain.certificate, plain.open.join(" ")), (None, "/healthz /readyz /livez".to_owned()));
+    for (flags, expected) in [
+        (
+            "--secure-port=10258 --health-probe-bind-addr=:10258",
+            "--secure-port and --health-probe-bind-addr are both 10258: expected different ones, or --health-probe-bind-addr=0",
+        ),
+        ("--secure-port=1 --bind-address=all", "--bind-address is \"all\": expected an address such as 0.0.0.0"),
+        (
+            "--secure-port=1 --tls-cert-file=/c.pem",
+            "--tls-cert-file and --tls-private-key-file belong together: set both, or none for a certificate that is made up \
+             at start",
+        ),
+    ] {
+        assert_eq!(errors(flags, SMALL), [expected]);
     }
 }

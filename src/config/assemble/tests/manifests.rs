@@ -39,10 +39,9 @@ fn daemon_sets_in_use_start() {
              --leader-elect-resource-name=cloud-controller-manager --node-status-update-frequency=5m0s \
              --logging-format=json",
             &[
-                "--bind-address has no effect",
                 "--authentication-skip-lookup has no effect",
-                "--secure-port has no effect",
                 "--profiling has no effect",
+                "health over plain HTTP is off",
             ],
         ),
     ] {
