@@ -85,7 +85,7 @@ fn shared(lb: &LoadBalancer) -> Value {
         "MasterZoneId": lb.master_zone,
         "SlaveZoneId": lb.slave_zone,
         "Bandwidth": lb.bandwidth,
-        "PayType": "PayOnDemand",
+        "PayType": lb.pay_type,
         "InstanceChargeType": lb.instance_charge_type,
         "InternetChargeType": lb.internet_charge_type,
         "DeleteProtection": if lb.delete_protection { "on" } else { "off" },

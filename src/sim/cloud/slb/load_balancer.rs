@@ -32,6 +32,8 @@ pub struct LoadBalancer {
     pub ip_version: String,
     /// `slb.s1.small`, …; empty when charged by use.
     pub spec: String,
+    /// `PayOnDemand` or, for a subscription, `PrePay`.
+    pub pay_type: String,
     /// `PayBySpec` or `PayByCLCU`.
     pub instance_charge_type: String,
     /// `paybytraffic` or `paybybandwidth`.
@@ -115,6 +117,7 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
         address_type,
         ip_version: cx.params.get("AddressIPVersion").unwrap_or("ipv4").to_owned(),
         spec: if instance_charge_type == "PayBySpec" { spec } else { String::new() },
+        pay_type: cx.params.get("PayType").unwrap_or("PayOnDemand").to_owned(),
         instance_charge_type,
         internet_charge_type,
         bandwidth: bandwidth.unwrap_or(5120),
@@ -201,6 +204,10 @@ pub(super) fn delete(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
             "OperationDenied.DeleteProtectionIsOn",
             format!("The load balancer {id} is protected against deletion."),
         ));
+    }
+    // What was paid for in advance ends with its term.
+    if load_balancer.pay_type == "PrePay" {
+        return Err(Failure::bad("InvalidChargeType", format!("The load balancer {id} is a subscription.")));
     }
     state.remove_load_balancer(id);
     cx.change();

@@ -79,3 +79,29 @@ async fn protection_and_charges_follow_their_rules() {
     client.ok("slb.SetLoadBalancerDeleteProtection", &[lb, ("DeleteProtection", "off")]).await;
     client.ok("slb.DeleteLoadBalancer", &[lb]).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_cannot_be_deleted() {
+    let client = Client::new();
+    let created = client.ok("slb.CreateLoadBalancer", &[SPEC, ("PayType", "PrePay")]).await;
+    let id = created.text("/LoadBalancerId");
+    client.refused("slb.DeleteLoadBalancer", &[("LoadBalancerId", &id)], "InvalidChargeType").await;
+    assert_eq!(client.cloud.load_balancers().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_locked_load_balancer_takes_no_change() {
+    let client = Client::new();
+    let id = client.ok("slb.CreateLoadBalancer", &[SPEC]).await.text("/LoadBalancerId");
+    let port = [("LoadBalancerId", id.as_str()), ("ListenerPort", "80")];
+    let listener = [&port[..], &[("BackendServerPort", "8080"), ("Bandwidth", "-1")]].concat();
+    client.ok("slb.CreateLoadBalancerTCPListener", &listener).await;
+    client.cloud.with_state(|state| {
+        for load_balancer in state.slb.load_balancers.values_mut() {
+            load_balancer.status = "locked".to_owned();
+        }
+    });
+    client.refused("slb.StartLoadBalancerListener", &port, "Operation.NotAllowed").await;
+    let group = [("LoadBalancerId", id.as_str()), ("VServerGroupName", "one")];
+    client.refused("slb.CreateVServerGroup", &group, "Operation.NotAllowed").await;
+}
