@@ -5,7 +5,8 @@ use crate::{
     theatre::{Theatre, play_in, theatre},
 };
 
-/// A page, with the commands in its blocks and between backticks, in this order.
+/// A page, with the commands in its blocks and between backticks, in this order; of those that
+/// pass on what they print, the first part.
 fn commands(page: &str) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let (mut blocks, mut prose) = (Vec::new(), String::new());
@@ -17,7 +18,8 @@ fn commands(page: &str) -> Vec<String> {
         }
     }
     let spans = prose.split('`').skip(1).step_by(2).map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
-    blocks.into_iter().chain(spans).filter(|line| line.starts_with("kubectl ")).collect()
+    let first = |line: String| line.split(" | ").next().unwrap_or_default().to_owned();
+    blocks.into_iter().chain(spans).map(first).filter(|line| line.starts_with("kubectl ")).collect()
 }
 
 /// Runs a command line; what takes the place of NAME is given.
