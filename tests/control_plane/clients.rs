@@ -22,9 +22,13 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 struct Seen {
     address: String,
+    #[serde(deserialize_with = "or_empty")]
     events: Vec<SeenEvent>,
+    #[serde(deserialize_with = "or_empty")]
     new_events: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     nodes: BTreeMap<String, Place>,
+    #[serde(deserialize_with = "or_empty")]
     finalizers: Vec<String>,
 }
 
@@ -45,6 +49,11 @@ struct Place {
     host: String,
     #[serde(rename = "providerID")]
     provider_id: String,
+}
+
+/// Go writes a list without elements as null.
+fn or_empty<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(there: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(there)?.unwrap_or_default())
 }
 
 /// Looks at the Service as a program on the official client does, from now on.
