@@ -57,7 +57,7 @@ fn json_patch(what: &'static str, path: impl Into<String>, body: Value) -> Excha
     Exchange { kind: "application/json-patch+json", ..ask(what, "PATCH", path, body) }
 }
 
-fn service(name: &str, spec: Value) -> Value {
+fn service(name: &str, spec: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec })
 }
 
@@ -67,8 +67,8 @@ fn services() -> Vec<Exchange> {
     let spec = json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] });
     let ingress = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "47.0.0.1" }] } } });
     vec![
-        ask("create", "POST", SERVICES, service("answers", spec.clone())),
-        ask("create again", "POST", SERVICES, service("answers", spec.clone())),
+        ask("create", "POST", SERVICES, service("answers", &spec)),
+        ask("create again", "POST", SERVICES, service("answers", &spec)),
         ask("get", "GET", one.clone(), Value::Null),
         merge("a finalizer", one.clone(), json!({ "metadata": { "finalizers": ["test.io/x"] } })),
         merge("a finalizer without a domain", one.clone(), json!({ "metadata": { "finalizers": ["x"] } })),
@@ -110,20 +110,20 @@ fn services() -> Vec<Exchange> {
         ask("get what is gone", "GET", one.clone(), Value::Null),
         ask("delete what is gone", "DELETE", one.clone(), Value::Null),
         merge("patch what is gone", one, json!({ "metadata": { "labels": { "a": "b" } } })),
-        ask("no ports", "POST", SERVICES, service("answers", json!({ "type": "LoadBalancer" }))),
-        ask("a bad name", "POST", SERVICES, service("An_Swer", spec.clone())),
+        ask("no ports", "POST", SERVICES, service("answers", &json!({ "type": "LoadBalancer" }))),
+        ask("a bad name", "POST", SERVICES, service("An_Swer", &spec)),
         ask(
             "two ports without names",
             "POST",
             SERVICES,
-            service("answers", json!({ "ports": [{ "port": 1 }, { "port": 2 }] })),
+            service("answers", &json!({ "ports": [{ "port": 1 }, { "port": 2 }] })),
         ),
-        ask("a port out of range", "POST", SERVICES, service("answers", json!({ "ports": [{ "port": 70_000 }] }))),
+        ask("a port out of range", "POST", SERVICES, service("answers", &json!({ "ports": [{ "port": 70_000 }] }))),
         ask(
             "a type that is none",
             "POST",
             SERVICES,
-            service("answers", json!({ "type": "Balancer", "ports": [{ "port": 1 }] })),
+            service("answers", &json!({ "type": "Balancer", "ports": [{ "port": 1 }] })),
         ),
         ask(
             "a policy that is none",
@@ -131,22 +131,22 @@ fn services() -> Vec<Exchange> {
             SERVICES,
             service(
                 "answers",
-                json!({ "type": "LoadBalancer", "externalTrafficPolicy": "Far", "ports": [{ "port": 1 }] }),
+                &json!({ "type": "LoadBalancer", "externalTrafficPolicy": "Far", "ports": [{ "port": 1 }] }),
             ),
         ),
-        ask("another namespace", "POST", "/api/v1/namespaces/nowhere/services", service("answers", spec)),
+        ask("another namespace", "POST", "/api/v1/namespaces/nowhere/services", service("answers", &spec)),
         ask(
             "headless",
             "POST",
             SERVICES,
-            service("headless", json!({ "clusterIP": "None", "ports": [{ "port": 80 }] })),
+            service("headless", &json!({ "clusterIP": "None", "ports": [{ "port": 80 }] })),
         ),
         ask("headless goes", "DELETE", format!("{SERVICES}/headless"), Value::Null),
         ask(
             "an external name",
             "POST",
             SERVICES,
-            service("external", json!({ "type": "ExternalName", "externalName": "example.com" })),
+            service("external", &json!({ "type": "ExternalName", "externalName": "example.com" })),
         ),
         ask("it goes", "DELETE", format!("{SERVICES}/external"), Value::Null),
     ]

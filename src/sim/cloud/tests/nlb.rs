@@ -53,6 +53,7 @@ async fn a_load_balancer_is_provisioned_before_it_is_active() {
 #[tokio::test(start_paused = true)]
 async fn wrong_zones_are_refused() {
     let client = Client::new();
+    let before = client.cloud.with_state(|state| state.network.addresses.clone());
     let base = [("VpcId", "vpc-bp1sim"), ("AddressType", "Intranet")];
     client.refused("nlb.CreateLoadBalancer", &[&base[..], &ZONES[..2]].concat(), "InvalidZones").await;
     let mut wrong = [&base[..], &ZONES].concat();
@@ -60,7 +61,6 @@ async fn wrong_zones_are_refused() {
     client.refused("nlb.CreateLoadBalancer", &wrong, "Mismatch.ZoneIdAndVswitchId").await;
     wrong[5].1 = "vsw-none";
     client.refused("nlb.CreateLoadBalancer", &wrong, "ResourceNotFound.VSwitch").await;
-    let before = client.cloud.with_state(|state| state.network.addresses.clone());
     assert!(client.cloud.with_state(|state| state.network.addresses == before), "nothing was taken");
 }
 
