@@ -77,7 +77,8 @@ bench: build ## Measures speed, memory and size
 
 lint: prerequisites ## Checks formatting, and code with and without the simulators; warnings are errors
 	cargo fmt --check
-	cargo clippy --locked --all-targets --test control_plane -- -D warnings
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --test control_plane -- -D warnings
 	cargo clippy --locked --no-default-features --lib --bins -- -D warnings
 
 build: prerequisites ## Builds the release binary, without the simulators, as the image has it

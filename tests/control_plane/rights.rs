@@ -26,7 +26,7 @@ async fn life(stage: Stage) {
     stage.deploy_gated_web(1, "1").await;
     stage.expose_web().await;
     stage.address("web").await;
-    let told = || async { stage.list::<Pod>().await.iter().any(|pod| is_registered(pod)).then_some(()) };
+    let told = || async { stage.list::<Pod>().await.iter().any(is_registered).then_some(()) };
     stage.until("the pod told that it is registered", told).await;
     // What is told a second time is counted, not told anew.
     stage.change("web", json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] })).await;
