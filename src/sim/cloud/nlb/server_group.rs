@@ -158,15 +158,19 @@ fn missing(id: &str) -> Failure {
     Failure::not_found("ResourceNotFound.serverGroup", format!("The specified resource {id} is not found."))
 }
 
+fn checked_name(name: &str) -> Result<&str, Failure> {
+    if (2..=128).contains(&name.chars().count()) {
+        return Ok(name);
+    }
+    Err(Failure::bad("IllegalParam.ServerGroupName", "The name must have 2 to 128 characters."))
+}
+
 pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, Failure> {
     let vpc = cx.params.required("VpcId")?;
     if !state.network.vpcs.contains_key(vpc) {
         return Err(Failure::not_found("ResourceNotFound.Vpc", format!("The VPC {vpc} does not exist.")));
     }
-    let name = cx.params.required("ServerGroupName")?;
-    if !(2..=128).contains(&name.chars().count()) {
-        return Err(Failure::bad("IllegalParam.ServerGroupName", "The name must have 2 to 128 characters."));
-    }
+    let name = checked_name(cx.params.required("ServerGroupName")?)?;
     let mut group = ServerGroup {
         id: cx.id("sgp-"),
         name: name.to_owned(),
@@ -199,7 +203,7 @@ pub(super) fn update(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     let mut changed = group.clone();
     changed.change(cx.params)?;
     if let Some(name) = cx.params.get("ServerGroupName") {
-        name.clone_into(&mut changed.name);
+        checked_name(name)?.clone_into(&mut changed.name);
     }
     changed.status = GroupState::Configuring;
     *group = changed;

@@ -42,8 +42,19 @@ pub(super) fn place(
         return Err(Failure::bad("InvalidZones", "A network load balancer needs at least two different zones."));
     }
     // All checks before the first address is taken.
+    let mut eips = std::collections::BTreeSet::new();
     for one in &wanted {
         check(state, vpc, one)?;
+        if let Some(id) = one.get("AllocationId") {
+            if address_type != "Internet" {
+                return Err(Failure::bad("IllegalParam.AllocationId", "Only a public load balancer takes an EIP."));
+            }
+            let kept = kept(present, one).is_some_and(|mapping| mapping.eip.as_deref() == Some(id));
+            check_eip(state, id, kept)?;
+            if !eips.insert(id) {
+                return Err(in_use(id));
+            }
+        }
     }
     let mut made: Vec<ZoneMapping> = Vec::new();
     for one in &wanted {
@@ -70,15 +81,24 @@ fn check(state: &State, vpc: &str, wanted: &Params) -> Result<(), Failure> {
             format!("The vSwitch {id} is not in the zone {zone}."),
         ));
     }
-    if let Some(id) = wanted.get("AllocationId") {
-        let eip = state.network.eips.get(id);
-        let eip =
-            eip.ok_or_else(|| Failure::not_found("ResourceNotFound.Eip", format!("The EIP {id} does not exist.")))?;
-        if eip.status != EipStatus::Available {
-            return Err(Failure::bad("ResourceAlreadyAssociated.AllocationId", format!("The EIP {id} is in use.")));
-        }
-    }
     Ok(())
+}
+
+/// `kept`: the caller names again what its place in the zone has already.
+fn check_eip(state: &State, id: &str, kept: bool) -> Result<(), Failure> {
+    let eip = state.network.eips.get(id);
+    let eip = eip.ok_or_else(|| Failure::not_found("ResourceNotFound.Eip", format!("The EIP {id} does not exist.")))?;
+    if eip.status != EipStatus::Available && !kept { Err(in_use(id)) } else { Ok(()) }
+}
+
+fn in_use(id: &str) -> Failure {
+    Failure::bad("ResourceAlreadyAssociated.AllocationId", format!("The EIP {id} is in use."))
+}
+
+/// The place that the load balancer has already where it is wanted.
+fn kept<'a>(present: &'a [ZoneMapping], wanted: &Params) -> Option<&'a ZoneMapping> {
+    let (zone, vswitch) = (wanted.text("ZoneId"), wanted.text("VSwitchId"));
+    present.iter().find(|one| one.zone == zone && one.vswitch == vswitch)
 }
 
 fn make(
@@ -90,7 +110,7 @@ fn make(
     present: &[ZoneMapping],
 ) -> Result<ZoneMapping, Failure> {
     let (zone, vswitch) = (wanted.text("ZoneId"), wanted.text("VSwitchId"));
-    if let Some(kept) = present.iter().find(|one| one.zone == zone && one.vswitch == vswitch) {
+    if let Some(kept) = kept(present, wanted) {
         return Ok(kept.clone());
     }
     let private = match wanted.get("PrivateIPv4Address").map(str::parse::<Ipv4Addr>) {

@@ -277,6 +277,8 @@ async fn a_server_group_has_a_fitting_name_and_a_bounded_drain() {
     let id = group(&client, &[("ConnectionDrainTimeout", "900")]).await;
     let update = [("ServerGroupId", id.as_str()), ("ConnectionDrainTimeout", "901")];
     client.refused("nlb.UpdateServerGroupAttribute", &update, illegal).await;
+    let renamed = [update[0], ("ServerGroupName", long.as_str())];
+    client.refused("nlb.UpdateServerGroupAttribute", &renamed, "IllegalParam.ServerGroupName").await;
     let kept =
         client.cloud.with_state(|state| state.nlb.server_groups[&id].attributes["ConnectionDrainTimeout"].clone());
     assert_eq!(kept, "900", "a refused call changes nothing");
@@ -293,6 +295,26 @@ async fn elastic_addresses_must_exist_and_be_free() {
     client.refused("nlb.CreateLoadBalancer", &create, "ResourceAlreadyAssociated.AllocationId").await;
     client.ok("nlb.DeleteLoadBalancer", &[("LoadBalancerId", &lb)]).await;
     client.ok("nlb.CreateLoadBalancer", &create).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elastic_address_is_for_one_zone_of_a_public_load_balancer() {
+    let client = Client::new();
+    let eip = client.ok("vpc.AllocateEipAddress", &[]).await.text("/AllocationId");
+    let (first, second) =
+        (("ZoneMappings.1.AllocationId", eip.as_str()), ("ZoneMappings.2.AllocationId", eip.as_str()));
+    let twice = "ResourceAlreadyAssociated.AllocationId";
+    client.refused("nlb.CreateLoadBalancer", &wanted(&[first, second]), twice).await;
+    let mut private = wanted(&[first]);
+    private.iter_mut().filter(|(name, _)| *name == "AddressType").for_each(|(_, value)| *value = "Intranet");
+    client.refused("nlb.CreateLoadBalancer", &private, "IllegalParam.AllocationId").await;
+    // What a zone has already may be said again.
+    let lb = client.ok("nlb.CreateLoadBalancer", &wanted(&[first])).await.text("/LoadbalancerId");
+    let mut zones = wanted(&[first, ("LoadBalancerId", &lb)]);
+    zones.retain(|(name, _)| name.starts_with("ZoneMappings") || *name == "LoadBalancerId");
+    client.ok("nlb.UpdateLoadBalancerZones", &zones).await;
+    zones.push(second);
+    client.refused("nlb.UpdateLoadBalancerZones", &zones, twice).await;
 }
 
 #[tokio::test(start_paused = true)]
