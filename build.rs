@@ -1,6 +1,8 @@
 //! Tells the program which commit it is built from. Never fails a build: what cannot be found
 //! out is `unknown`.
 //!
+//! Only a release build, whose version line somebody will read, asks git: to follow every commit
+//! compiles the whole package anew for each, and not to follow them names the wrong one.
 //! `CCM_COMMIT` and `SOURCE_DATE_EPOCH` win over what git says, for builds from an archive and
 //! for reproducible builds.
 
@@ -9,6 +11,8 @@
 use std::{env, process::Command};
 
 fn main() {
+    let release = given("PROFILE").as_deref() == Some("release");
+    let git = |arguments: &[&str]| if release { git(arguments) } else { None };
     let commit = given("CCM_COMMIT").or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
     let seconds = given("SOURCE_DATE_EPOCH").or_else(|| git(&["log", "-1", "--format=%ct"]));
     let date = seconds.and_then(|seconds| seconds.parse().ok()).map(rfc3339);
@@ -17,11 +21,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=CCM_COMMIT");
     println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
-    // Following every commit would compile the whole package anew for each: only a release
-    // build, whose version line somebody will read, does so.
-    if given("PROFILE").as_deref() == Some("release")
-        && let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"])
-    {
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
 }
