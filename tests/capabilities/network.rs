@@ -2,6 +2,7 @@
 
 mod access;
 mod lifecycle;
+mod pods;
 mod settings;
 
 use std::{collections::BTreeSet, time::Duration};

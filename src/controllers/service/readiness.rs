@@ -53,15 +53,15 @@ pub fn services_of(pod: &Pod) -> impl Iterator<Item = &str> {
 }
 
 /// Whether the pod behind `endpoint` is registered. `wanted` are the members of each group as they should
-/// be, `there` those that are; `None` for a group that does not exist. `instance` is the member that
-/// stands for the pod where pods are no members themselves, and `nowhere` tells of an address that no
-/// network interface has.
+/// be, `there` those that are; `None` for a group that does not exist or is still being changed.
+/// `server` is the member that stands for the pod where pods are no members themselves, and `nowhere`
+/// tells of an address that no network interface has.
 ///
 /// A pod for which nothing is wanted, because its node takes no traffic or it lacks the port, waits
 /// for the groups only.
 pub fn verdict<G: Ord>(
     endpoint: &Endpoint,
-    instance: Option<&str>,
+    server: Option<&str>,
     wanted: &BTreeMap<G, Vec<Member>>,
     there: impl Fn(&G) -> Option<Vec<Member>>,
     nowhere: impl Fn(&IpAddr) -> bool,
@@ -69,10 +69,8 @@ pub fn verdict<G: Ord>(
     if nowhere(&endpoint.address) {
         return Verdict::WithoutInterface;
     }
-    let stands_for = |member: &Member| match member.address {
-        Some(address) => address == endpoint.address,
-        None => Some(member.server.as_str()) == instance,
-    };
+    let stands_for =
+        |member: &Member| member.address == Some(endpoint.address) || Some(member.server.as_str()) == server;
     let same = |a: &Member, b: &Member| (&a.server, a.address, a.port) == (&b.server, b.address, b.port);
     for (group, wanted) in wanted {
         let Some(there) = there(group) else { return Verdict::NotYet };
@@ -131,9 +129,9 @@ mod tests {
         Member { kind: MemberKind::Ecs, server: id.into(), address: None, ..pod("10.9.9.9", 30080) }
     }
 
-    fn judge(instance: Option<&str>, wanted: &[Vec<Member>], there: &[Option<Vec<Member>>]) -> Verdict {
+    fn judge(server: Option<&str>, wanted: &[Vec<Member>], there: &[Option<Vec<Member>>]) -> Verdict {
         let wanted: BTreeMap<usize, Vec<Member>> = wanted.iter().cloned().enumerate().collect();
-        verdict(&endpoint(), instance, &wanted, |group| there[*group].clone(), |_| false)
+        verdict(&endpoint(), server, &wanted, |group| there[*group].clone(), |_| false)
     }
 
     #[test]

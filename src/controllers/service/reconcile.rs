@@ -272,7 +272,7 @@ impl Controller {
         nowhere: impl Fn(&IpAddr) -> bool,
     ) -> Result<(), Failure> {
         let there = |group: &GroupKey| plan::find_group(state, group).map(|group| group.members.clone());
-        let opened = self.open_gates(key, waiting, wanted, there, nowhere).await;
+        let opened = self.open_gates(key, waiting, wanted, there, nowhere, Some).await;
         opened.map_err(|error| about_gates(key, &error))
     }
 
@@ -327,7 +327,7 @@ impl Controller {
         members::backends(service, requested, &around)
     }
 
-    fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
+    pub(super) fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
         let of_service = |slice: &Arc<EndpointSlice>| super::triggers::service_of(slice).as_ref() == Some(key);
         self.cache.slices.list().into_iter().filter(of_service).collect()
     }
@@ -445,7 +445,8 @@ fn shown_id(service: &Service) -> Option<&str> {
     service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
 }
 
-fn about_gates(key: &Key, error: &patch::Error) -> Failure {
+/// A failed read or write of a pod that waits.
+pub(super) fn about_gates(key: &Key, error: &patch::Error) -> Failure {
     let what = format!("Error updating pod readiness gates for service [{key}]");
     cluster("FailedUpdateReadinessGate", &what, error)
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, collections::BTreeSet, net::IpAddr, time::Duration};
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{ObjectReference, Service};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -14,7 +14,10 @@ use super::{
     plan,
 };
 use crate::{
-    cloud::{Class, LoadBalancerId, NetworkGroupKind, NetworkStatus, network_action::CreateNetworkLoadBalancer},
+    cloud::{
+        Class, LoadBalancerId, Member, NetworkGroupKind, NetworkGroupStatus, NetworkStatus,
+        network_action::CreateNetworkLoadBalancer,
+    },
     controllers::service::{
         Controller, Key,
         annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
@@ -23,7 +26,7 @@ use crate::{
         ownership::{CLUSTER_TAG, NETWORK_FINALIZER, OWNER_TAG, Owner, SECURITY_GROUP_LABEL},
         publish,
         reconcile::{
-            Outcome,
+            Outcome, about_gates,
             failure::{Failure, cluster},
         },
     },
@@ -52,6 +55,7 @@ impl Controller {
     pub(in crate::controllers::service) async fn reconcile_network(&self, key: &Key) -> Outcome {
         let Some(service) = self.cache.services.get(Some(&key.namespace), &key.name) else {
             self.records.remove(key);
+            self.gates.remove(key);
             self.network.jobs.forget(key);
             return Outcome::Done;
         };
@@ -89,20 +93,7 @@ impl Controller {
 
     async fn ensure_network(&self, key: &Key, service: &Service) -> Result<Progress, Failure> {
         let object = reference_of(service);
-        let notices = annotations::network_notices(service).into_values();
-        for notice in self.records.new_notices(key, "annotations", notices) {
-            self.recorder.warning(&object, "UnsupportedAnnotation", notice);
-        }
-        let requested = Annotations::of(service).parse_network()?;
-        let mut ranges = source_ranges(service)?;
-        if requested.id.is_some() {
-            let ignored = (!ranges.is_empty())
-                .then(|| "LoadBalancerSourceRanges is not supported for user-managed LB.".to_owned());
-            for notice in self.records.new_notices(key, "spec", ignored) {
-                self.recorder.warning(&object, "FeatureNotSupported", notice);
-            }
-            ranges.clear();
-        }
+        let (requested, ranges) = self.network_wishes(key, service)?;
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = Kind::Nlb.marks(service);
         let added = publish::add_finalizer(&self.client, service, NETWORK_FINALIZER).await;
@@ -111,6 +102,7 @@ impl Controller {
         if audit {
             self.network.known.doubt_all(&owner, requested.id.as_ref());
         }
+        let waiting = self.look_at_pods(key, &self.slices(key)).await.map_err(|error| about_gates(key, &error))?;
         let backends = self.compute_backends(key, service, &requested.members);
         for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
             self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
@@ -139,34 +131,67 @@ impl Controller {
         let mut desired = desired::desired(service, requested, around);
         desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
         desired.create.token = token(&desired, self.network.known.deletions(&owner));
-        if desired.groups.values().all(|group| group.members.is_empty()) && !desired.groups.is_empty() {
-            if self.records.lost_all_members(key, true) {
-                let message = "There are no available nodes for NetworkLoadBalancer".to_owned();
-                self.recorder.normal(&object, "UnAvailableLoadBalancer", message);
-            }
-        } else {
-            self.records.lost_all_members(key, false);
-        }
+        self.tell_of_members(key, &object, &desired);
         let mut problems = desired.problems.clone();
-        let nowhere: Vec<String> = backends
-            .pods
-            .keys()
-            .filter(|ip| !by_address && !interfaces.contains_key(ip))
-            .map(ToString::to_string)
-            .collect();
+        // Only pods that are members themselves need an interface.
+        let is_nowhere = |ip: &IpAddr| !by_address && backends.pods.contains_key(ip) && !interfaces.contains_key(ip);
+        let nowhere: Vec<String> = backends.pods.keys().filter(|ip| is_nowhere(ip)).map(ToString::to_string).collect();
         if !nowhere.is_empty() {
             problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
         }
+        // What the cloud refuses is taken out on the way; a pod waits for it all the same.
+        let wanted: BTreeMap<String, Vec<Member>> = match &waiting[..] {
+            [] => BTreeMap::new(),
+            _ => desired.groups.iter().map(|(name, group)| (name.clone(), group.members.clone())).collect(),
+        };
         let mut pass = self.network_pass(key, &owner, state);
         pass.converge(&mut desired).await;
         let unsettled = pass.is_unsettled();
         let Pass { state, outcome, .. } = pass;
+        let there = |name: &String| {
+            let group = plan::find_group(&desired, &state, name);
+            // What was accepted is not in place before its job has succeeded.
+            group.filter(|group| group.status == NetworkGroupStatus::Available).map(|group| group.members.clone())
+        };
+        let server_of = |instance: String| {
+            if by_address { addresses.get(&instance).map(ToString::to_string) } else { Some(instance) }
+        };
+        let opened = self.open_gates(key, &waiting, &wanted, there, is_nowhere, server_of).await;
+        opened.map_err(|error| about_gates(key, &error))?;
         if audit && !outcome.changes.is_empty() {
             let message =
                 format!("somebody else had changed the load balancer; put right: {}", outcome.changes.join("; "));
             self.recorder.warning(&object, "RepairedLoadBalancer", message);
         }
         self.conclude(key, service, state, outcome, problems, unsettled).await
+    }
+
+    /// What a Service asks for, or all that is wrong with it.
+    fn network_wishes(&self, key: &Key, service: &Service) -> Result<(NetworkRequested, BTreeSet<IpNet>), Failure> {
+        let object = reference_of(service);
+        let notices = annotations::network_notices(service).into_values();
+        for notice in self.records.new_notices(key, "annotations", notices) {
+            self.recorder.warning(&object, "UnsupportedAnnotation", notice);
+        }
+        let requested = Annotations::of(service).parse_network()?;
+        let mut ranges = source_ranges(service)?;
+        if requested.id.is_some() {
+            let ignored = (!ranges.is_empty())
+                .then(|| "LoadBalancerSourceRanges is not supported for user-managed LB.".to_owned());
+            for notice in self.records.new_notices(key, "spec", ignored) {
+                self.recorder.warning(&object, "FeatureNotSupported", notice);
+            }
+            ranges.clear();
+        }
+        Ok((requested, ranges))
+    }
+
+    fn tell_of_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
+        let none = desired.groups.values().all(|group| group.members.is_empty()) && !desired.groups.is_empty();
+        if self.records.lost_all_members(key, none) {
+            let message = "There are no available nodes for NetworkLoadBalancer".to_owned();
+            self.recorder.normal(object, "UnAvailableLoadBalancer", message);
+        }
     }
 
     /// Shows on the Service what came of a pass.
@@ -315,6 +340,7 @@ impl Controller {
         let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
         let removed = publish::remove_finalizer(&self.client, &hidden, NETWORK_FINALIZER).await;
         removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
+        self.leave_gates(key, &self.slices(key)).await;
         self.records.remove(key);
         self.network.jobs.forget(key);
         self.network.known.forget(&owner, class::is_deleting(service));

@@ -102,6 +102,7 @@ impl Controller {
     }
 
     /// Tells the waiting pods whether they are registered. Each is told once, all in one go.
+    /// `server_of` tells by the instance what is a member in place of pods on it.
     pub(in crate::controllers::service) async fn open_gates<G: Ord + Send + Sync>(
         &self,
         key: &Key,
@@ -109,6 +110,7 @@ impl Controller {
         wanted: &Wanted<G>,
         there: impl Fn(&G) -> Option<Vec<Member>>,
         nowhere: impl Fn(&IpAddr) -> bool,
+        server_of: impl Fn(String) -> Option<String>,
     ) -> Result<(), patch::Error> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
         let kind = gate_of(&key.name);
@@ -116,7 +118,8 @@ impl Controller {
         for Waiting { endpoint, pod, .. } in waiting.iter().filter(|waiting| waiting.containers_ready) {
             let node = endpoint.node.as_deref().and_then(|name| self.cache.nodes.get(None, name));
             let instance = node.and_then(|node| members::instance_of(&node).ok().flatten());
-            let verdict = verdict(endpoint, instance.as_deref(), wanted, &there, &nowhere);
+            let server = instance.and_then(&server_of);
+            let verdict = verdict(endpoint, server.as_deref(), wanted, &there, &nowhere);
             let Some((status, reason, message)) = verdict.condition() else { continue };
             let change = pod::set_condition(pod, &kind, status, reason, message, self.clock.now());
             patches.extend(change.map(|change| (pod.name_any(), verdict, change)));
