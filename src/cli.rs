@@ -52,15 +52,12 @@ pub struct DemoOptions {
     pub logs: bool,
 }
 
-/// The commands that may stand first.
-pub(crate) const COMMANDS: &[&str] = if cfg!(feature = "sim") { &["demo", "simulate", "help"] } else { &["help"] };
-
 /// Reads the process's arguments, of which the first is the program's name. Help and version
 /// are an [`Exit`] with code 0, all that is wrong together one with code 2.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>, environment: &dyn Environment) -> Result<Command, Exit> {
     let mut arguments = arguments.into_iter().skip(1).peekable();
     if let Some(command) = arguments.peek().and_then(|first| first.to_str())
-        && COMMANDS.contains(&command)
+        && config::COMMANDS.contains(&command)
     {
         return usage::command(arguments);
     }

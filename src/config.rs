@@ -39,6 +39,7 @@ pub use controllers::Controller;
 pub use environment::Environment;
 pub use gates::FeatureGates;
 pub use help::grouped_flags;
+pub(crate) use scan::COMMANDS;
 
 use problems::Problems;
 use scan::Asked;

@@ -250,14 +250,7 @@ fn read(action: &str) -> Request {
 
 fn with_tags(tags: &BTreeMap<String, String>) -> Request {
     let words: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let request = read("ListServerGroups").about(format!("tags {}", words.join(", ")));
-    tagged(request, tags)
-}
-
-fn tagged(request: Request, tags: &BTreeMap<String, String>) -> Request {
-    (1..).zip(tags).fold(request, |request, (n, (key, value))| {
-        request.param(&format!("Tag.{n}.Key"), key).param(&format!("Tag.{n}.Value"), value)
-    })
+    read("ListServerGroups").about(format!("tags {}", words.join(", "))).tags(tags)
 }
 
 fn join<T: ToString>(ids: impl IntoIterator<Item = T>) -> String {

@@ -13,6 +13,9 @@ use super::{
     value::{Kind, Value},
 };
 
+/// The words that may stand first and ask for something other than the daemon, which knows no words.
+pub(crate) const COMMANDS: &[&str] = if cfg!(feature = "sim") { &["demo", "simulate", "help"] } else { &["help"] };
+
 /// The flags that were given, with their values.
 #[derive(Debug, Default)]
 pub(super) struct Given(BTreeMap<&'static str, Value>);
@@ -115,7 +118,7 @@ fn split(argument: &str, problems: &mut Problems) -> Option<(&'static Flag, Opti
 }
 
 fn unexpected(word: &str) -> String {
-    let hint = did_you_mean(word, crate::cli::COMMANDS.iter().copied());
+    let hint = did_you_mean(word, COMMANDS.iter().copied());
     format!("unexpected argument \"{word}\"{hint}: flags start with two dashes, a command stands first")
 }
 

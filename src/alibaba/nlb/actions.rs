@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     join,
     setting::{self, Form},
-    tagged, wire,
+    wire,
 };
 use crate::{
     alibaba::rpc::{Client, Product, Request},
@@ -100,7 +100,7 @@ pub(super) fn request(action: &NetworkAction) -> Request {
             on("DetachCommonBandwidthPackageFromLoadBalancer", load_balancer).param("BandwidthPackageId", package)
         }
         NetworkAction::Tag { load_balancer, tags } => {
-            tagged(tagging("TagResources", "loadbalancer", &[load_balancer.as_str()]), tags)
+            tagging("TagResources", "loadbalancer", &[load_balancer.as_str()]).tags(tags)
         }
         NetworkAction::Untag { load_balancer, keys } => {
             tagging("UntagResources", "loadbalancer", &[load_balancer.as_str()]).list("TagKey", keys)
@@ -204,7 +204,7 @@ fn create_load_balancer(create: &CreateNetworkLoadBalancer) -> Request {
         .param("ModificationProtectionConfig.Status", "ConsoleProtection")
         .param("ModificationProtectionConfig.Reason", &create.protection_reason)
         .param_if("ClientToken", Some(&create.token).filter(|token| !token.is_empty()));
-    tagged(with_zones(request, &create.zones, true), &create.tags)
+    with_zones(request, &create.zones, true).tags(&create.tags)
 }
 
 /// What is not given is left out: an empty private address is refused.
@@ -229,7 +229,7 @@ fn create_group(create: &CreateNetworkGroup) -> Request {
         .param_if("VpcId", create.vpc.as_ref())
         .param_if("AddressIPVersion", create.ip_version.as_ref())
         .param_if("ResourceGroupId", create.resource_group.as_ref());
-    tagged(with_group_settings(request, &create.settings), &create.tags)
+    with_group_settings(request, &create.settings).tags(&create.tags)
 }
 
 fn with_group_settings(request: Request, settings: &NetworkGroupSettings) -> Request {
@@ -324,7 +324,7 @@ fn create_security_group(create: &CreateSecurityGroup) -> Request {
         .param("Description", &create.description)
         .param_if("VpcId", create.vpc.as_ref())
         .param_if("ResourceGroupId", create.resource_group.as_ref());
-    tagged(request, &create.tags)
+    request.tags(&create.tags)
 }
 
 fn with_rule(request: Request, n: usize, rule: &SourceRule) -> Request {

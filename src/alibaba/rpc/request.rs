@@ -1,6 +1,6 @@
 //! One call as data: what to ask, of which product, about what.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use tokio::sync::Mutex;
 
@@ -99,6 +99,14 @@ impl Request {
     pub fn list(mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) -> Self {
         self.params.set_list(name, values);
         self
+    }
+
+    /// Sets `Tag.1.Key`, `Tag.1.Value` and so on.
+    #[must_use]
+    pub fn tags(self, tags: &BTreeMap<String, String>) -> Self {
+        (1..).zip(tags).fold(self, |request, (n, (key, value))| {
+            request.param(&format!("Tag.{n}.Key"), key).param(&format!("Tag.{n}.Value"), value)
+        })
     }
 
     /// Gives all attempts one `ClientToken` that no other call has.

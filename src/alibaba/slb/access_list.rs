@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use super::actions;
 use crate::{
     alibaba::{
         Alibaba,
@@ -106,12 +105,12 @@ fn is_missing(error: &Error) -> bool {
 
 pub(super) fn create(create: &CreateAccessList) -> Request {
     let CreateAccessList { name, ip_version, resource_group, tags } = create;
-    let request = Request::write(Product::Slb, "CreateAccessControlList")
+    Request::write(Product::Slb, "CreateAccessControlList")
         .about(name)
         .param("AclName", name)
         .param("AddressIPVersion", ip_version)
-        .param_if("ResourceGroupId", resource_group.as_ref());
-    actions::with_tags(request, tags)
+        .param_if("ResourceGroupId", resource_group.as_ref())
+        .tags(tags)
 }
 
 pub(super) fn on(action: &str, list: &AccessListId) -> Request {

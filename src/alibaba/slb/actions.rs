@@ -1,7 +1,5 @@
 //! Changes as SLB calls.
 
-use std::collections::BTreeMap;
-
 use super::{access_list, setting, wire};
 use crate::{
     alibaba::rpc::{Client, Product, Request},
@@ -82,7 +80,7 @@ pub(super) fn request(action: &Action) -> Request {
                 .param("InstanceChargeType", charge_type)
                 .param_if("LoadBalancerSpec", spec.as_ref())
         }
-        Action::Tag { load_balancer, tags } => with_tags(tagging("TagResources", load_balancer), tags),
+        Action::Tag { load_balancer, tags } => tagging("TagResources", load_balancer).tags(tags),
         Action::Untag { load_balancer, keys } => tagging("UntagResources", load_balancer).list("TagKey", keys),
         Action::CreateServerGroup { load_balancer, name, members } => {
             let request = on("CreateVServerGroup", load_balancer).param("VServerGroupName", name);
@@ -165,18 +163,11 @@ fn create_load_balancer(create: &CreateLoadBalancer) -> Request {
         .param_if("AddressIPVersion", create.ip_version.as_ref())
         .param_if("Address", create.address.as_ref())
         .param_if("ClientToken", filled(&create.token));
-    with_tags(request, &create.tags)
+    request.tags(&create.tags)
 }
 
 fn tagging(action: &str, load_balancer: &LoadBalancerId) -> Request {
     slb(action).about(load_balancer).param("ResourceType", "instance").list("ResourceId", [load_balancer])
-}
-
-pub(super) fn with_tags(mut request: Request, tags: &BTreeMap<String, String>) -> Request {
-    for (n, (key, value)) in (1..).zip(tags) {
-        request = request.param(&format!("Tag.{n}.Key"), key).param(&format!("Tag.{n}.Value"), value);
-    }
-    request
 }
 
 fn with_members(request: Request, members: &[Member]) -> Request {
