@@ -54,6 +54,7 @@ struct Shared {
     store: Mutex<Store>,
     requests: Mutex<VecDeque<Request>>,
     faults: Mutex<Vec<Fault>>,
+    memory: Mutex<typed::Memory>,
     /// Counts how often all watches were closed.
     closings: tokio::sync::watch::Sender<u64>,
     clock: Clock,
@@ -86,6 +87,7 @@ impl Kube {
             store: Mutex::new(store),
             requests: Mutex::default(),
             faults: Mutex::default(),
+            memory: Mutex::default(),
             closings: tokio::sync::watch::Sender::new(0),
             clock,
         }));

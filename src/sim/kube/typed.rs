@@ -1,7 +1,9 @@
 //! Typed access past HTTP, for whoever plays another writer: kubelet, a user, a test. Writes go
 //! through the same rules and wake the same watches as requests do.
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::{any::Any, collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
@@ -14,8 +16,19 @@ use super::{
 };
 
 /// A served kind as its Rust type.
-pub trait Kind: ::kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned {}
-impl<K: ::kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned> Kind for K {}
+pub trait Kind:
+    ::kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static
+{
+}
+impl<K: ::kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Kind for K {}
+
+/// What the latest list of each kind was made of, so that the next one reads only what has changed: players of
+/// other components list everything at each turn, and reading is most of their work.
+#[derive(Default)]
+pub(super) struct Memory(BTreeMap<(&'static str, &'static str), Read>);
+
+/// Objects by where they are stored, which stays theirs while they are held here, with what was read from them.
+type Read = BTreeMap<usize, (Arc<Value>, Box<dyn Any + Send + Sync>)>;
 
 // === impl Kube ===
 
@@ -31,7 +44,8 @@ impl Kube {
     pub fn list<K: Kind>(&self) -> Vec<K> {
         let Ok(resource) = resource::<K>() else { return Vec::new() };
         let page = self.store().list(resource, None, &Query::default());
-        page.map(|p| p.items.iter().filter_map(|o| typed(o).ok()).collect()).unwrap_or_default()
+        let items = page.map(|page| page.items).unwrap_or_default();
+        self.0.memory.lock().read(resource.stored(), items)
     }
 
     /// Creates an object; a namespaced one without a namespace goes to `default`.
@@ -92,6 +106,27 @@ impl Kube {
     }
 }
 
+// === impl Memory ===
+
+impl Memory {
+    fn read<K: Kind>(&mut self, kind: (&'static str, &'static str), items: Vec<Arc<Value>>) -> Vec<K> {
+        let mut before = self.0.remove(&kind).unwrap_or_default();
+        let mut now = Read::new();
+        let mut all = Vec::with_capacity(items.len());
+        for item in items {
+            let place = Arc::as_ptr(&item).addr();
+            let known = before.remove(&place).map(|(_, read)| read).filter(|read| read.is::<K>());
+            let read = known.or_else(|| Some(Box::new(typed::<K>(&item).ok()?) as Box<_>));
+            if let Some(read) = read {
+                all.extend(read.downcast_ref::<K>().cloned());
+                now.insert(place, (item, read));
+            }
+        }
+        self.0.insert(kind, now);
+        all
+    }
+}
+
 fn resource<K: Kind>() -> Result<&'static Resource, Failure> {
     find(&K::group(&()), &K::plural(&())).ok_or_else(Failure::no_such_path)
 }
@@ -114,5 +149,5 @@ fn untyped<K: Kind>(object: &K) -> Result<Value, Failure> {
 }
 
 fn typed<K: Kind>(object: &Value) -> Result<K, Failure> {
-    serde_json::from_value(object.clone()).map_err(|e| Failure::bad_request(e.to_string()))
+    <K as Deserialize>::deserialize(object).map_err(|e| Failure::bad_request(e.to_string()))
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::support::{Replica, Stage, config, taints};
 
 /// Nobody to share with: a renewal of the lease every two seconds is most of the work of a quiet day.
-const FLAGS: &[&str] = &["--leader-elect=false"];
+const FLAGS: &[&str] = &["--leader-elect=false", "--controllers=node,service,nlb"];
 /// How long it may take until all is in place once there is no trouble any more.
 const PATIENCE: Duration = Duration::from_secs(1800);
 const LOOK: Duration = Duration::from_secs(15);
