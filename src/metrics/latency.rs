@@ -19,9 +19,12 @@ type Latencies<L> = Family<L, Histogram, fn() -> Histogram>;
 #[derive(Clone, Debug)]
 pub struct Nodes(Latencies<Verb>);
 
-/// `ccm_route_latencies_duration_milliseconds{verb}`.
+/// `ccm_route_latencies_duration_milliseconds{verb}`, and upstream's `route_controller_route_sync_total`.
 #[derive(Clone, Debug)]
-pub struct Routes(Latencies<Verb>);
+pub struct Routes {
+    latencies: Latencies<Verb>,
+    passes: Counter,
+}
 
 /// `ccm_slb_latencies_duration_milliseconds{type,verb}` and
 /// `ccm_slb_operation_result{type,verb,status}`.
@@ -80,18 +83,22 @@ impl Nodes {
 
 impl Routes {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let routes = Self(latencies());
+        let routes = Self { latencies: latencies(), passes: Counter::default() };
         registry.register(
             "ccm_route_latencies_duration_milliseconds",
             "Duration of route passes in milliseconds",
-            routes.0.clone(),
+            routes.latencies.clone(),
         );
+        registry.register("route_controller_route_sync", "Passes over all routes", routes.passes.clone());
         routes
     }
 
-    /// `verb`: `reconcile` or `create`.
+    /// `verb`: `reconcile`, which is a pass, or `create`.
     pub fn observe(&self, verb: &'static str, duration: Duration) {
-        self.0.get_or_create(&Verb { verb }).observe(milliseconds(duration));
+        self.latencies.get_or_create(&Verb { verb }).observe(milliseconds(duration));
+        if verb == "reconcile" {
+            self.passes.inc();
+        }
     }
 }
 

@@ -112,7 +112,8 @@ impl Memory {
         let step = |(first, most): (Duration, Duration), times: u32| {
             (first * 2u32.saturating_pow(times.saturating_sub(1).min(10))).min(most)
         };
-        let mut wait = period;
+        // Spread, so that many clusters of one account do not read at the same time.
+        let mut wait = period + period.mul_f64(self.entropy.fraction() / 10.0);
         if failed {
             wait = wait.min(self.entropy.jitter(step(RETRY, self.failures)));
         } else if settling {

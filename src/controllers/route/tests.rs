@@ -96,7 +96,9 @@ async fn a_steady_cluster_costs_a_read_a_period_and_no_writes() {
     let cluster = steady().await;
     seconds(30 * 60).await;
     let calls = cluster.cloud.edit(|state| state.calls.clone());
-    assert_eq!(calls, vec!["DescribeRouteEntryList 0"; 6]);
+    assert!(calls.iter().all(|call| call == "DescribeRouteEntryList 0"), "{calls:?}");
+    // A period is up to a tenth longer.
+    assert!((5..=6).contains(&calls.len()), "{calls:?}");
     assert_eq!(cluster.writes(), [""; 0]);
 }
 
