@@ -52,11 +52,10 @@ fn a_batch_that_is_throttled_once_is_initialised_within_seconds() {
     });
 }
 
-#[test]
-fn a_thousand_joining_nodes_are_initialised_within_ten_seconds_after_a_storm() {
-    play_unheard(|stage| async move {
+fn a_thousand_nodes_join_in_a_storm(flags: &'static [&'static str]) {
+    play_unheard(move |stage| async move {
         stage.cloud().configure(|options| options.check_replies = false);
-        let _replica = stage.start_with(FLAGS, json!({}));
+        let _replica = stage.start_with(flags, json!({}));
         stage.joined(3).await;
         stage.cloud().inject(Fault::on("*", FaultKind::Throttle { retry_after: None }));
         join(&stage, 1000);
@@ -67,7 +66,21 @@ fn a_thousand_joining_nodes_are_initialised_within_ten_seconds_after_a_storm() {
         stage.cloud().clear_faults();
         stage.pass(Duration::from_secs(10)).await;
         assert_eq!(uninitialised(&stage), 0);
+        stage.pass(Duration::from_secs(300)).await;
+        let closed =
+            stage.cloud().with_state(|state| state.ecs.interfaces.values().filter(|i| i.source_dest_check).count());
+        assert_eq!(closed, 0, "interfaces that drop what is for pods");
     });
+}
+
+#[test]
+fn a_thousand_joining_nodes_are_initialised_within_ten_seconds_after_a_storm() {
+    a_thousand_nodes_join_in_a_storm(FLAGS);
+}
+
+#[test]
+fn where_routes_are_others_task_a_thousand_joining_nodes_are_initialised_as_soon() {
+    a_thousand_nodes_join_in_a_storm(&["--leader-elect=false", "--configure-cloud-routes=false"]);
 }
 
 #[test]

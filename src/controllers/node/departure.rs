@@ -1,20 +1,24 @@
 //! Deletes Nodes whose instance is proven to be gone. See [`super::absence`] for what proves it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use tokio::time::Instant;
 
 use super::{
-    Controller, Next, SETTLED_AGE, UNREADY_PERIOD,
+    Controller,
     absence::{Missing, Verdict},
     kind::{self, Machine},
     observe::{Seen, name_of},
     plan::{has_taint, is_joining, is_ready, plan_blind},
+    reconcile::{Next, UNREADY_PERIOD},
 };
 use crate::kubernetes::events::reference_of;
 
+/// A node that never was in service may be younger than the cloud's answers: before this age a
+/// missing instance says nothing.
+const SETTLED_AGE: Duration = Duration::from_secs(5 * 60);
 /// The autoscaler's mark on nodes that it is about to take away.
 pub(super) const SCALE_IN_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 

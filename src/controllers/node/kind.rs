@@ -81,8 +81,8 @@ impl Kind {
             }
             ProviderId::Hybrid => Self::Foreign(Foreign::Hybrid),
             _ if lingjun && label(TIANWEN_LABEL).is_some() => Self::Foreign(Foreign::Tianwen),
-            _ if lingjun => Self::Lingjun,
             ProviderId::Missing => Self::Unnamed,
+            _ if lingjun => Self::Lingjun,
             ProviderId::Ecs { .. } | ProviderId::Foreign(_) => Self::Foreign(Foreign::Other(written.to_owned())),
         }
     }
@@ -173,6 +173,7 @@ mod tests {
         assert_eq!(of(&[(LINGJUN_LABEL, "true")], "e01-cn-123"), Kind::Lingjun);
         assert_eq!(of(&[(LINGJUN_LABEL, "true"), (TIANWEN_LABEL, "")], "e01-1"), Kind::Foreign(Foreign::Tianwen));
         assert_eq!(of(&[(LINGJUN_LABEL, "true")], "cn-hangzhou.i-1"), ecs("i-1"));
+        assert_eq!(of(&[(LINGJUN_LABEL, "true")], ""), Kind::Unnamed, "nobody else would give it a provider id");
         assert_eq!(of(&[(LINGJUN_LABEL, "no")], "e01-1"), Kind::Foreign(Foreign::Other("e01-1".into())));
     }
 }

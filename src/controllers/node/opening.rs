@@ -4,7 +4,11 @@
 //! a node, and the cloud admits a few hundred of those a minute, so it is done beside the batches:
 //! a thousand nodes that join together do not hold up anything else. Where pods wait for routes anyway
 //! (`NetworkUnavailable`) the node is initialised meanwhile, and the route controller asks [`Openings`]
-//! before it says that the network is there; elsewhere the taint stays until the interface is open.
+//! before it says that the network is there.
+//!
+//! Elsewhere the pod network is somebody else's, and hardly any needs an open interface: pods have addresses
+//! of the interface itself, or their packets travel in those of their nodes. So the taint waits for a moment, which
+//! is enough where few nodes join, and for as long as opening fails; but it does not wait in line.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,7 +21,8 @@ use tokio::sync::Notify;
 use super::{
     Controller,
     observe::name_of,
-    plan::{Interface, is_joining},
+    plan::{Interface, awaits_network, has_pod_cidr, is_joining},
+    reconcile::{Next, WRITES_AT_ONCE},
 };
 use crate::{
     cloud::{Class, Error, Instance, NetworkInterfaceId},
@@ -26,6 +31,11 @@ use crate::{
 
 /// Interfaces that are opened at a time.
 const OPENED_AT_ONCE: usize = 8;
+/// How long a taint waits for an interface whose turn has not come.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Interfaces of nodes that are older than this were opened long ago, or somebody closed them again:
+/// longer than it takes to open those of 5,000 nodes.
+const YOUNG: Duration = Duration::from_secs(15 * 60);
 /// A failure that will probably pass is told to users only when the next attempt is as far away.
 const LASTING: Duration = Duration::from_secs(20);
 
@@ -46,6 +56,8 @@ pub(super) struct Opening {
     interface: NetworkInterfaceId,
     /// The node's taint waits for it.
     held: bool,
+    /// The last attempt failed, and not for lack of patience of the cloud.
+    failed: bool,
 }
 
 // === impl Openings ===
@@ -75,6 +87,19 @@ impl Openings {
 // === impl Controller ===
 
 impl Controller {
+    /// Whether the interface of this node has to be looked at. Of nodes that are in service this is so
+    /// where a controller before this one may not have come to it: pods wait for it, or it is young.
+    pub(super) fn may_be_closed(&self, node: &Node) -> bool {
+        let awaited = || {
+            if self.options.configure_routes && has_pod_cidr(node) {
+                awaits_network(node)
+            } else {
+                node.creation_timestamp().is_some_and(|time| self.clock.since(time.0) < YOUNG)
+            }
+        };
+        !self.openings.is_open(node) && (is_joining(node) || awaited())
+    }
+
     /// `held`: the node's taint waits for it, and is taken off with it.
     pub(super) fn enqueue_opening(
         &self,
@@ -84,29 +109,64 @@ impl Controller {
         held: bool,
     ) {
         let name = name_of(node);
-        let opening = Opening { node: node.clone(), instance: instance.clone(), interface: interface.clone(), held };
+        let mut closed = self.closed.lock();
+        let before = closed.get(&name).filter(|before| before.node.uid() == node.uid());
+        let (enqueued, failed) = (before.is_some(), before.is_some_and(|before| before.failed));
+        let (node, instance, interface) = (node.clone(), instance.clone(), interface.clone());
+        closed.insert(name.clone(), Opening { node, instance, interface, held, failed });
         // What waits for its next attempt already keeps its turn.
-        if self.closed.lock().insert(name.clone(), opening).is_none() {
-            self.opener.add(name, Priority::Fresh);
+        if !enqueued {
+            self.opener.add(name.clone(), Priority::Fresh);
+            if held {
+                self.overdue.add_after(name, Priority::Fresh, PATIENCE);
+            }
         }
     }
 
     /// Opens what is enqueued, until shutdown.
     pub(super) async fn open_interfaces(&self) {
-        let worker = async || {
+        let opener = async || {
             while let Some(name) = self.opener.next().await {
                 self.open_interface(&name).await;
                 self.opener.done(&name);
             }
         };
-        let workers: stream::FuturesUnordered<_> = (0..OPENED_AT_ONCE).map(|_| worker()).collect();
-        workers.for_each(|()| async {}).await;
+        let releaser = async || {
+            while let Some(name) = self.overdue.next().await {
+                self.release_overdue(&name).await;
+                self.overdue.done(&name);
+            }
+        };
+        let openers: stream::FuturesUnordered<_> = (0..OPENED_AT_ONCE).map(|_| opener()).collect();
+        let releasers: stream::FuturesUnordered<_> = (0..WRITES_AT_ONCE).map(|_| releaser()).collect();
+        tokio::join!(openers.for_each(|()| async {}), releasers.for_each(|()| async {}));
+    }
+
+    /// Takes the node into service although its interface is still in line.
+    async fn release_overdue(&self, name: &str) {
+        let waiting = self.closed.lock().get(name).filter(|opening| !opening.failed).cloned();
+        let waiting = waiting.and_then(|opening| Some((self.current(name, &opening)?, opening)));
+        match waiting.filter(|(node, _)| is_joining(node)) {
+            Some((node, opening)) if self.initialise_open(&node, &opening).await == Next::Retry => {
+                self.overdue.retry(&name.to_owned(), Priority::Fresh);
+            }
+            _ => self.overdue.forget(&name.to_owned()),
+        }
+    }
+
+    /// What is left to do where the interface does not stand in the way any more.
+    async fn initialise_open(&self, node: &Node, opening: &Opening) -> Next {
+        self.write(node, |node| self.plan(node, &opening.instance, &Interface::Open)).await
+    }
+
+    /// The Node as it is now, if it is still the one whose interface is to be opened.
+    fn current(&self, name: &str, opening: &Opening) -> Option<Arc<Node>> {
+        self.cache.nodes.get(None, name).filter(|node| node.uid() == opening.node.uid())
     }
 
     async fn open_interface(&self, name: &str) {
         let Some(opening) = self.closed.lock().get(name).cloned() else { return };
-        let current = self.cache.nodes.get(None, name).filter(|node| node.uid() == opening.node.uid());
-        let Some(node) = current else {
+        let Some(node) = self.current(name, &opening) else {
             // Deleted meanwhile; one made anew is looked at by itself.
             self.closed.lock().remove(name);
             self.opener.forget(&name.to_owned());
@@ -118,19 +178,19 @@ impl Controller {
                 self.closed.lock().remove(name);
                 self.opener.forget(&name.to_owned());
                 self.openings.opened(&node);
-                if opening.held && is_joining(&node) {
-                    let plan = |node: &Node| self.plan(node, &opening.instance, &Interface::Open);
-                    let next = self.write(&node, plan).await;
-                    if next == super::Next::Retry {
-                        self.woken.lock().insert(name.to_owned());
-                        self.queue.add(name.to_owned(), Priority::Fresh);
-                    }
+                let held = opening.held && is_joining(&node);
+                if held && self.initialise_open(&node, &opening).await == Next::Retry {
+                    self.woken.lock().insert(name.to_owned());
+                    self.queue.add(name.to_owned(), Priority::Fresh);
                 }
             }
             Err(error) if error.class == Class::NotLeader => {
                 tracing::info!(node = name, "stopped: this replica does not lead any more");
             }
             Err(error) => {
+                if let Some(opening) = self.closed.lock().get_mut(name) {
+                    opening.failed |= error.class != Class::Throttled;
+                }
                 let next = self.opener.retry(&name.to_owned(), Priority::Fresh);
                 self.report_closed(&node, &error, next);
             }

@@ -138,10 +138,15 @@ pub fn is_ready(node: &Node) -> bool {
 /// until the route controller says that its network is there. Not so for a node without pod CIDR: it
 /// gets no route, so nothing would ever take the condition off again.
 pub fn awaits_network(node: &Node) -> bool {
+    has_pod_cidr(node) && condition(node, NETWORK_UNAVAILABLE).is_none_or(|(status, _)| status != "False")
+}
+
+/// Whether addresses for pods were given to the node.
+pub fn has_pod_cidr(node: &Node) -> bool {
     let spec = node.spec.as_ref();
     let one = spec.and_then(|spec| spec.pod_cidr.as_deref()).is_some_and(|cidr| !cidr.is_empty());
     let many = spec.and_then(|spec| spec.pod_cidrs.as_ref()).is_some_and(|cidrs| !cidrs.is_empty());
-    (one || many) && condition(node, NETWORK_UNAVAILABLE).is_none_or(|(status, _)| status != "False")
+    one || many
 }
 
 /// Whether the node carries a taint with this key.

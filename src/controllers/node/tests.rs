@@ -4,6 +4,10 @@ mod absence;
 mod joining;
 mod shutdown;
 
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+
 use super::{
     fixtures::{
         MkNode,
@@ -12,6 +16,7 @@ use super::{
     },
     *,
 };
+use crate::cloud::{Class, InstanceStatus};
 
 fn ecs(instance: &str) -> MkNode {
     mk_node(&format!("node-{instance}")).provider_id(&format!("cn-hangzhou.{instance}"))

@@ -141,7 +141,7 @@ async fn a_node_that_others_look_after_is_neither_marked_nor_deleted() {
     assert_eq!(cluster.events("InitializedNode").len(), 3, "initialised it is");
     cluster.cloud.release("i-0");
     cluster.cloud.edit(|state| {
-        state.instances.get_mut(&"i-1".into()).unwrap().status = cloud::InstanceStatus::Stopped;
+        state.instances.get_mut(&"i-1".into()).unwrap().status = InstanceStatus::Stopped;
     });
     cluster.report_ready("node-i-0", "Unknown");
     cluster.report_ready("node-i-1", "Unknown");
@@ -159,7 +159,7 @@ async fn five_thousand_nodes_cost_fifty_reads_a_sweep() {
         cluster.cloud.boot(&id, &address);
         let node = ecs(&id).ready("True").address("InternalIP", &address);
         let instance = fixtures::mk_instance(&id, &address);
-        let labels = desired(&node.clone().build(), &instance, false).labels;
+        let labels = desired::desired(&node.clone().build(), &instance, false).labels;
         nodes.push(labels.into_iter().fold(node, |node, (key, value)| node.label(key, &value)).build());
     }
     cluster.cache.services.replace(Vec::new());

@@ -152,12 +152,12 @@ async fn an_interface_that_stays_closed_keeps_the_taint() {
     cluster.add(&ecs("i-1").joining());
     cluster.cloud.fail("ModifyNetworkInterfaceAttribute", Class::Denied);
     start(&cluster, |_| {});
-    seconds(3).await;
+    seconds(60).await;
     assert_eq!(cluster.taints("node-i-1"), [UNINITIALIZED_TAINT]);
     let told = cluster.events("SyncNodeFailed");
     assert!(told[0].starts_with("node-i-1: Failed to disable source dest check for node: "), "{told:?}");
     cluster.cloud.heal();
-    seconds(10).await;
+    seconds(50).await;
     assert_eq!(cluster.taints("node-i-1"), [""; 0]);
 }
 
@@ -298,14 +298,52 @@ async fn opening_many_interfaces_slowly_holds_nobody_up() {
     }
     cluster.cloud.edit(|state| state.slow_openings = Some(Duration::from_secs(20)));
     start(&cluster, |_| {});
-    seconds(5).await;
+    seconds(2).await;
+    assert_eq!(cluster.events("InitializedNode").len(), 0, "a moment is waited for an open interface");
+    seconds(2).await;
+    assert_eq!(cluster.events("InitializedNode").len(), 30, "but not in line");
     cluster.cloud.boot("i-late", "10.0.1.1");
     cluster.add(&ecs("i-late").joining());
-    seconds(2).await;
-    let late = cluster.node("node-i-late").unwrap();
-    assert!(!address::current(&late).is_empty(), "addresses do not wait for other nodes' interfaces");
-    seconds(90).await;
+    seconds(4).await;
     assert_eq!(cluster.events("InitializedNode").len(), 31);
+    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 31);
+    seconds(90).await;
+    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 0);
+    assert_eq!(cluster.events("SyncNodeFailed"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_interfaces_of_young_nodes_are_looked_at_again() {
+    let cluster = Cluster::new();
+    for n in 1..=2 {
+        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{n}"));
+    }
+    cluster.add(&ecs("i-1").ready("True"));
+    seconds(3600).await;
+    cluster.add(&ecs("i-2").ready("True"));
+    start(&cluster, |options| options.configure_routes = false);
+    seconds(5).await;
+    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 1);
+    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), ["DescribeNetworkInterfaces 1"]);
+    cluster.cloud.forget_calls();
+    seconds(600).await;
+    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), [""; 0], "once is enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_long_nodes_took_to_join_is_a_metric() {
+    let cluster = steady(1).await;
+    cluster.add(&ecs("i-late").joining());
+    seconds(20).await;
+    cluster.cloud.boot("i-late", "10.0.1.1");
+    seconds(30).await;
+    let metrics = cluster.metrics.encode().unwrap();
+    for name in ["initial_node_sync", "cloud_provider_taint_removal"] {
+        for (le, nodes) in [("1", 1), ("16", 1), ("64", 2)] {
+            let line = format!("node_controller_{name}_delay_seconds_bucket{{le=\"{le}\"}} {nodes}\n");
+            assert!(metrics.contains(&line), "{line} is not in {metrics}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
