@@ -1,8 +1,9 @@
 //! The keyed work queue between what changes and who acts on it.
 //!
 //! A key waits at most once, however often it is added. It is held by one worker at a time: added
-//! again meanwhile, it is handed out again once that worker is done. Fresh changes go before the
-//! start-up backlog, that before the audit. Failed keys come back after a growing delay.
+//! again meanwhile, it is handed out again once that worker is done. Changes of what is in use go
+//! before what is new, that before what failed, that before the start-up backlog, and that before the
+//! audit. Failed keys come back after a growing delay.
 //!
 //! The queue knows keys, not what they stand for.
 
@@ -26,6 +27,10 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 pub enum Priority {
     /// Something changed just now.
     Fresh,
+    /// Something came that nobody uses yet: however many come at once, what is in use goes before them.
+    New,
+    /// Tried before, in vain: however many fail, what works does not stand in line behind them.
+    Again,
     /// Found at start; probably in order.
     Backlog,
     /// Looked at again to find drift.
@@ -80,12 +85,17 @@ impl<K: Ord + Clone + Send + Display> Queue<K> {
     /// Hands the key out again after a failure and tells after how long: about 5, 10, 20 … s, at
     /// most 300 s. [`Queue::forget`] takes this back.
     pub fn retry(&self, key: &K, priority: Priority) -> Duration {
+        self.retry_within(key, priority, LONGEST_RETRY)
+    }
+
+    /// The same with another longest delay.
+    pub fn retry_within(&self, key: &K, priority: Priority, longest: Duration) -> Duration {
         self.0.metrics.adds.inc();
         self.0.metrics.retries.inc();
         let spread = 1.0 + self.0.entropy.fraction() / 5.0;
         self.change(|state| {
             let doubled = FIRST_RETRY * 2u32.saturating_pow(state.fail(key).min(10));
-            let delay = doubled.mul_f64(spread).min(LONGEST_RETRY.mul_f64(spread / 1.2));
+            let delay = doubled.mul_f64(spread).min(longest.mul_f64(spread / 1.2));
             state.add_at(key.clone(), priority, Instant::now() + delay, true);
             trace!(%key, ?delay, "queued {key} to try again in {delay:?}");
             delay

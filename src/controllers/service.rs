@@ -50,6 +50,8 @@ use crate::{
 
 /// How long to wait at most where only a person can help: until quota is raised or a bill is paid.
 const SLOW_RETRY: Duration = Duration::from_secs(300);
+/// How long to wait at most where the cloud is at work and says that it will soon be done.
+const SOON: Duration = Duration::from_secs(30);
 
 /// How the service controller works.
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of the user's by itself")]
@@ -241,13 +243,17 @@ impl Controller {
                 reconcile::Outcome::Done => self.queue.forget(&key),
                 reconcile::Outcome::Waiting => {}
                 reconcile::Outcome::Retry => {
-                    let delay = self.queue.retry(&key, Priority::Fresh);
+                    let delay = self.queue.retry(&key, Priority::Again);
                     tracing::debug!(service = %key, delay_seconds = delay.as_secs_f64(), "will try again");
                 }
-                reconcile::Outcome::RetryAfter(delay) => self.queue.add_after(key.clone(), Priority::Fresh, delay),
+                reconcile::Outcome::RetrySoon => {
+                    let delay = self.queue.retry_within(&key, Priority::Again, SOON);
+                    tracing::debug!(service = %key, delay_seconds = delay.as_secs_f64(), "will try again soon");
+                }
+                reconcile::Outcome::RetryAfter(delay) => self.queue.add_after(key.clone(), Priority::Again, delay),
                 reconcile::Outcome::RetrySlowly => {
                     // Apart from one another: they mostly fail together.
-                    self.queue.add_after(key.clone(), Priority::Fresh, self.entropy.jitter(SLOW_RETRY));
+                    self.queue.add_after(key.clone(), Priority::Again, self.entropy.jitter(SLOW_RETRY));
                 }
             }
             self.queue.done(&key);

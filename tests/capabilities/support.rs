@@ -2,6 +2,7 @@
 //! in one process, without a socket, on simulated time and one seed. Each story ends with a look
 //! for secrets in all that was shown: see [`secrets`].
 
+pub mod clb;
 pub mod host;
 pub mod log;
 pub mod secrets;

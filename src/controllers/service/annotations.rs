@@ -164,6 +164,12 @@ impl<'a> Annotations<'a> {
     pub fn parse(&self) -> Result<Requested, Mistakes> {
         Values::of(self).requested()
     }
+
+    /// What is asked for as far as it can be told, if that is enough to say who the members are:
+    /// no annotation that has a say in it is wrong.
+    pub fn parse_for_members(&self) -> Option<Requested> {
+        Values::of(self).requested_of_members()
+    }
 }
 
 // === impl Requested ===

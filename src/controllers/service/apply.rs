@@ -22,6 +22,8 @@ use crate::cloud::{
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
 const MOST_ROUNDS: usize = 24;
 
+type MakePlan = fn(&Desired, Option<&LoadBalancerState>, &BTreeSet<Scope>) -> Plan;
+
 /// One pass over one load balancer.
 pub struct Pass<'a> {
     cloud: &'a dyn CloudProvider,
@@ -93,9 +95,18 @@ impl<'a> Pass<'a> {
     }
 
     /// Makes and changes things until all is as desired, or what is left failed.
-    pub async fn converge(&mut self, mut desired: Desired) {
+    pub async fn converge(&mut self, desired: Desired) {
+        self.follow(desired, super::plan::plan).await;
+    }
+
+    /// The same for nothing but the members of the groups that are there.
+    pub async fn converge_members(&mut self, desired: Desired) {
+        self.follow(desired, super::plan::members).await;
+    }
+
+    async fn follow(&mut self, mut desired: Desired, next: MakePlan) {
         for _ in 0..MOST_ROUNDS {
-            let plan = super::plan::plan(&desired, self.state.as_ref(), &self.failed);
+            let plan = next(&desired, self.state.as_ref(), &self.failed);
             self.conflicts.clone_from(&plan.conflicts);
             if plan.needs_groups {
                 self.look_up_groups().await;
@@ -239,7 +250,9 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let refused = &batch[0];
-            self.left_out.push(format!("{} {}: {}", refused.kind.as_str(), refused.server, error.message));
+            let address = refused.address.map(|address| format!(" with the address {address}")).unwrap_or_default();
+            let server = format!("{} {}{address}", refused.kind.as_str(), refused.server);
+            self.left_out.push(format!("{server} is no member, because the cloud refused it: {}", told(&error)));
             for (name, wanted) in desired.groups.iter_mut().filter(|(_, wanted)| !wanted.is_empty()) {
                 wanted.retain(|member| member.server != refused.server);
                 // Those that are there stay until somebody can take their place.
@@ -361,6 +374,11 @@ fn certificate_of(action: &Action) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// What the cloud said, without the request's id: it is compared with what was said before.
+fn told(error: &Error) -> String {
+    if error.code.is_empty() { error.message.clone() } else { format!("{} (code {})", error.message, error.code) }
 }
 
 /// Whether there is no address left in the vSwitch.

@@ -76,6 +76,20 @@ pub fn plan(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BT
     planner.plan
 }
 
+/// Plans the members of the groups that are there, and nothing else: for a Service that asks for
+/// something that cannot be, whose nodes and pods come and go all the same.
+pub fn members(desired: &Desired, observed: Option<&LoadBalancerState>, failed: &BTreeSet<Scope>) -> Plan {
+    let mut planner = Planner { plan: Plan::default(), failed, troubled: false };
+    for (key, wanted) in &desired.groups {
+        let group = observed.and_then(|state| Some((&state.load_balancer.id, find_group(state, key)?)));
+        let is_usable = |group: &ServerGroup| !matches!(key, GroupKey::Users(_)) || !ownership::is_mark(&group.name);
+        if let Some((id, group)) = group.filter(|(_, group)| is_usable(group)) {
+            planner.members(desired, id, group, key, wanted);
+        }
+    }
+    planner.plan
+}
+
 /// Plans the removal of everything that `desired`'s Service has on a load balancer that stays:
 /// the user's own.
 pub fn detach(owner: &Owner, state: &LoadBalancerState) -> Plan {

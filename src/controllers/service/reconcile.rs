@@ -5,6 +5,7 @@ mod doubts;
 pub(super) mod failure;
 mod limits;
 mod lost;
+mod members_alone;
 mod reuse;
 mod unheeded;
 
@@ -26,7 +27,7 @@ use super::{
     annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
     class::{self, Kind, Wants},
-    desired::{self, GroupKey},
+    desired::{self, Desired, GroupKey},
     hash,
     members::{self, Around, Backends},
     ownership::{self, FINALIZER, Owner},
@@ -53,6 +54,8 @@ pub(super) enum Outcome {
     Waiting,
     /// Again, later each time.
     Retry,
+    /// The same, but never much later: it will work in a moment.
+    RetrySoon,
     /// Again after the time that the cloud asked for.
     RetryAfter(Duration),
     /// Again after minutes: only a person can help.
@@ -90,7 +93,10 @@ impl Controller {
 
     async fn ensure(&self, key: &Key, service: &Service) -> Result<(), Failure> {
         let object = reference_of(service);
-        let (requested, ranges) = self.wishes(key, service)?;
+        let (requested, ranges) = match self.wishes(key, service) {
+            Ok(wishes) => wishes,
+            Err(wrong) => return Err(self.follow_members_alone(key, service, wrong).await),
+        };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
         // Only new ones are refused: what exists stays, and can be deleted.
@@ -111,7 +117,7 @@ impl Controller {
             self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
         }
         self.records.set_backends(key, &backends);
-        let _turn = match &requested.id {
+        let turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
         };
@@ -125,14 +131,7 @@ impl Controller {
         let there = state.iter().flat_map(|state| &state.groups).flat_map(|group| &group.members);
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
-        if desired.groups.values().all(Vec::is_empty) && !desired.groups.is_empty() {
-            if self.records.lost_all_members(key, true) {
-                let message = "There are no available nodes for LoadBalancer".to_owned();
-                self.recorder.normal(&object, "UnAvailableLoadBalancer", message);
-            }
-        } else {
-            self.records.lost_all_members(key, false);
-        }
+        self.tell_of_no_members(key, &object, &desired);
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         // What a lost one was made with makes no new one.
@@ -149,8 +148,14 @@ impl Controller {
         }
         let is_shared = desired.requested.id.is_some();
         let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
-        let leftovers =
-            self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref()).await?;
+        let limited = self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref());
+        let leftovers = match limited.await {
+            Ok(leftovers) => leftovers,
+            Err(wrong) => {
+                drop(turn);
+                return Err(self.follow_members_alone(key, service, wrong).await);
+            }
+        };
         let wanted = if waiting.is_empty() { BTreeMap::new() } else { desired.groups.clone() };
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
@@ -206,7 +211,7 @@ impl Controller {
     }
 
     /// What a Service asks for, or all that is wrong with it.
-    fn wishes(&self, key: &Key, service: &Service) -> Result<(Requested, Option<SourceRanges>), Failure> {
+    fn wishes(&self, key: &Key, service: &Service) -> Result<(Requested, Option<SourceRanges>), Mistakes> {
         for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
             self.recorder.warning(&reference_of(service), "UnsupportedAnnotation", notice);
         }
@@ -218,8 +223,16 @@ impl Controller {
             (requested, ranges) => {
                 let mut mistakes = requested.err().map_or_else(Vec::new, |mistakes| mistakes.0);
                 mistakes.extend(ranges.err());
-                Err(Mistakes(mistakes).into())
+                Err(Mistakes(mistakes))
             }
+        }
+    }
+
+    fn tell_of_no_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
+        let none = !desired.groups.is_empty() && desired.groups.values().all(Vec::is_empty);
+        if self.records.lost_all_members(key, none) {
+            let message = "There are no available nodes for LoadBalancer".to_owned();
+            self.recorder.normal(object, "UnAvailableLoadBalancer", message);
         }
     }
 

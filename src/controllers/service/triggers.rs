@@ -62,7 +62,7 @@ impl Controller {
                 if self.is_wanted(new) || self.kind.marks(new) {
                     // What is there at the start waits for what changes now.
                     let settled = self.kind.marks(new) && !class::is_deleting(new);
-                    let priority = if settled { Priority::Backlog } else { Priority::Fresh };
+                    let priority = if settled { Priority::Backlog } else { urgency(new) };
                     self.queue.add(Key::of(new), priority);
                 }
                 return;
@@ -90,7 +90,7 @@ impl Controller {
             return;
         }
         self.queue.forget(&Key::of(new));
-        self.queue.add(Key::of(new), Priority::Fresh);
+        self.queue.add(Key::of(new), urgency(new));
     }
 
     /// Whether somebody else took off our finalizer or changed what the status shows.
@@ -130,19 +130,26 @@ impl Controller {
                     continue;
                 }
                 let key = Key::of(&service);
-                // A Service that asks for what cannot be is told so when it changes, not when others do.
                 let annotations = Annotations::of(&service);
                 let requested = match self.kind {
-                    Kind::Clb => annotations.parse(),
-                    Kind::Nlb => annotations.parse_network().map(|requested| requested.members),
+                    Kind::Clb => annotations.parse_for_members(),
+                    Kind::Nlb => annotations.parse_network().map(|requested| requested.members).ok(),
                 };
-                let Ok(requested) = requested else { continue };
+                // Where it cannot be told who the members are, they stay as they are.
+                let Some(requested) = requested else { continue };
                 if self.records.backends_changed(&key, &self.compute_backends(&key, &service, &requested)) {
-                    self.queue.add(key, Priority::Fresh);
+                    self.queue.add(key, urgency(&service));
                 }
             }
         }
     }
+}
+
+/// Making load balancers takes long, because the cloud admits few a minute. Who has one does not wait
+/// for that.
+fn urgency(service: &Service) -> Priority {
+    let is_in_use = !publish::ingress(service).is_empty() || class::is_deleting(service);
+    if is_in_use { Priority::Fresh } else { Priority::New }
 }
 
 /// Whether a change of a node can make a difference to any Service.

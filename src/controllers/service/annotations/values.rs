@@ -3,10 +3,23 @@
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use super::{
-    Annotations, Mistake, Mistakes, PREFIX, RECREATE, Requested, Shows,
+    Annotations, LEGACY_PREFIX, Mistake, Mistakes, PREFIX, RECREATE, Requested, Shows,
     catalogue::{self, Sets, Value},
 };
 use crate::cloud::{AddressType, Protocol, ServerGroupId, VSwitchId};
+
+/// Who is a member, in which group, and with which weight.
+const ABOUT_MEMBERS: &[&str] = &[
+    "id",
+    "backend-label",
+    "default-weight",
+    "ignore-weight-update",
+    "remove-unscheduled-backend",
+    "backend-ip-version",
+    "ip-version",
+    "vgroup-port",
+    "weight",
+];
 
 /// The values of the catalogue's annotations, checked and in the API's spelling.
 pub(super) struct Values<'a> {
@@ -29,6 +42,16 @@ impl<'a> Values<'a> {
     pub(super) fn requested(mut self) -> Result<Requested, Mistakes> {
         let requested = self.read();
         if self.mistakes.is_empty() { Ok(requested) } else { Err(Mistakes(self.mistakes)) }
+    }
+
+    /// What they ask for, unless one that has a say about members is wrong.
+    pub(super) fn requested_of_members(mut self) -> Option<Requested> {
+        let requested = self.read();
+        let is_about_members = |mistake: &Mistake| {
+            let suffix = mistake.key.strip_prefix(PREFIX).or_else(|| mistake.key.strip_prefix(LEGACY_PREFIX));
+            suffix.is_some_and(|suffix| ABOUT_MEMBERS.contains(&suffix))
+        };
+        (!self.mistakes.iter().any(is_about_members)).then_some(requested)
     }
 
     fn check(&mut self) {

@@ -31,6 +31,12 @@ fn join(errors: &[Error], others: &[String]) -> String {
     errors.iter().map(ToString::to_string).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
+/// Whether the cloud answered that the same may work in a moment. Where it does not answer at all,
+/// everything fails together, and it is not to be overrun when it comes back.
+fn passes_by_itself(error: &Error) -> bool {
+    error.is_retryable() && !error.request_id.is_empty()
+}
+
 /// A failed write to the Service object.
 pub(in crate::controllers::service) fn cluster(reason: &'static str, what: &str, error: &patch::Error) -> Failure {
     let text = format!("{what}: {error}");
@@ -61,7 +67,8 @@ impl Failure {
                 Outcome::RetrySlowly
             }
             Self::Cloud { errors, others } => match (&errors[..], others.is_empty()) {
-                ([only], true) => only.retry_after.map_or(Outcome::Retry, Outcome::RetryAfter),
+                ([Error { retry_after: Some(delay), .. }], true) => Outcome::RetryAfter(*delay),
+                (all, true) if all.iter().all(passes_by_itself) => Outcome::RetrySoon,
                 _ => Outcome::Retry,
             },
         }

@@ -35,7 +35,7 @@ impl Controller {
         ranges: Option<&SourceRanges>,
         desired: &mut Desired,
         state: Option<&LoadBalancerState>,
-    ) -> Result<Leftovers, Failure> {
+    ) -> Result<Leftovers, Mistakes> {
         let requested = &desired.requested;
         let manages_listeners = requested.id.is_none() || requested.force_override_listeners;
         let by_annotation = requested.names_access_lists();
@@ -58,11 +58,11 @@ impl Controller {
                     Leftovers::Unknown
                 })
             }
-            Some(Allowed::Nobody) => Err(Failure::Mistakes(Mistakes(vec![Mistake {
+            Some(Allowed::Nobody) => Err(Mistakes(vec![Mistake {
                 key: "spec.loadBalancerSourceRanges".to_owned(),
                 value: ranges.map(|ranges| ranges.without_effect(&version).join(",")).unwrap_or_default(),
                 expected: format!("at least one {version} range, because that is the family of the address"),
-            }]))),
+            }])),
             Some(Allowed::Everybody) | None => {
                 let unexplained = state.is_some_and(|state| access::has_unexplained_list(desired, state));
                 if (unexplained || self.lists.is_doubted() || self.may_have_stopped_halfway(key, service))
