@@ -85,7 +85,7 @@ fn judge(old: &Config, new: &Config) -> Result<Vec<&'static str>, String> {
     .collect();
     if !fixed.is_empty() {
         return Err(format!(
-            "{} says where the cluster is and what belongs to it, and is read at start only: restart to apply it",
+            "{}: where the cluster is and what belongs to it is read at start only; restart to apply it",
             fixed.join(", ")
         ));
     }

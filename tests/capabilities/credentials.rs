@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ccm::alibaba::rpc::{InProcess, Reached, Transport, TransportError};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, host::Host, play};
+use crate::support::{Stage, host::Host, log::Log, play};
 
 const LONE: &[&str] = &["--leader-elect=false"];
 const ROLE: &str = "acs:ram::1234567890123456:role/ccm";
@@ -115,6 +115,54 @@ fn a_session_that_ends_early_is_renewed_once_and_the_call_repeated() {
             "{words:?}"
         );
         assert_eq!(calls(&stage, "sts.AssumeRole"), 1);
+    });
+}
+
+#[test]
+fn the_log_tells_once_of_each_key_where_it_came_from_and_until_when() {
+    play(|stage| async move {
+        let (log, _guard) = Log::collect();
+        let _replica = stage.start_with(LONE, json!({ "assumeRoleArn": ROLE }));
+        stage.joined(1).await;
+        let told = |source: &str| {
+            let line = format!("using credentials from {source}, ");
+            log.take().into_iter().filter(|text| text.contains(&line)).collect::<Vec<_>>()
+        };
+        let first = told("assumed-role-with-cloud-config");
+        assert!(first.len() == 1 && first[0].contains("valid until 2026-01-02T04:04:"), "{first:?}");
+        stage.pass(Duration::from_secs(2 * 3600)).await;
+        let later = told("assumed-role-with-cloud-config");
+        let renewals = calls(&stage, "sts.AssumeRole") - 1;
+        assert!(renewals >= 2 && later.len() == renewals, "{later:?}");
+    });
+}
+
+/// Answers for a credentials URI, with a session of half an hour each time; the rest goes to the cloud.
+struct Sessions(InProcess, Stage);
+
+#[async_trait]
+impl Transport for Sessions {
+    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+        if request.uri().host() != Some("localhost") {
+            return self.0.send(request).await;
+        }
+        let params = [("RoleArn", ROLE), ("RoleSessionName", "uri"), ("DurationSeconds", "1800")];
+        let mut answer = self.1.cloud().administer("sts.AssumeRole", &params).unwrap()["Credentials"].take();
+        answer["Code"] = json!("Success");
+        Ok(http::Response::new(answer.to_string().into()))
+    }
+}
+
+#[test]
+fn keys_of_a_credentials_uri_are_followed_from_one_to_the_next() {
+    play(|stage| async move {
+        let host = keyless();
+        host.set("ALIBABA_CLOUD_CREDENTIALS_URI", "http://localhost/keys");
+        let transport = Arc::new(Sessions(InProcess::new(stage.cloud().router()), stage.clone()));
+        let _replica = stage.start_as(host.config(LONE).unwrap(), transport);
+        half_a_day_of_work(&stage, "credentials-uri").await;
+        let renewed = stage.metric("ccm_credentials_renewals_total{source=\"credentials-uri\",result=\"ok\"}");
+        assert!(renewed.is_some_and(|times| times >= 24.0), "{renewed:?}");
     });
 }
 

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use ccm::sim::cloud::{Fault, FaultKind, vpc::RouteEntry};
+use k8s_openapi::api::core::v1::NodeAddress;
 use serde_json::json;
 
 use crate::support::{Stage, play, taints};
@@ -25,6 +26,51 @@ fn kinds() -> [(&'static str, FaultKind); 9] {
         ("missing a page", FaultKind::MissingPage),
         ("of another region", FaultKind::OtherRegion),
     ]
+}
+
+/// What kubelets know of the instance that they run on.
+#[derive(Clone, Copy)]
+enum Kubelet {
+    /// Its id: the node is looked up by that.
+    Id,
+    /// Its private address, by which it has to be found.
+    Address,
+    /// Its host name, the same.
+    HostName,
+}
+
+/// A node with the instance behind it.
+#[derive(Clone)]
+struct Joined {
+    node: String,
+    instance: String,
+}
+
+// === impl Kubelet ===
+
+impl Kubelet {
+    fn join(self, stage: &Stage, number: u32) -> Joined {
+        if matches!(self, Self::Id) {
+            let node = stage.world.join().unwrap();
+            let instance = node.split_once('.').unwrap().1.to_owned();
+            return Joined { node, instance };
+        }
+        let (name, instance) = (format!("worker-{number}"), stage.world.boot(number).unwrap());
+        let mut node = stage.world.node(&name, None, number);
+        if matches!(self, Self::Address) {
+            let all = stage.cloud().instances();
+            let ip = all.iter().find(|one| one.id == instance).unwrap().private_ip.unwrap();
+            let address = NodeAddress { type_: "InternalIP".into(), address: ip.to_string() };
+            node.status.as_mut().unwrap().addresses.as_mut().unwrap().push(address);
+        } else {
+            let host = |state: &mut ccm::sim::cloud::State| {
+                state.ecs.instances.get_mut(&instance).unwrap().hostname.clone_from(&name);
+            };
+            stage.cloud().with_state(host);
+        }
+        stage.world.kube.create(&node).unwrap();
+        Joined { node: name, instance }
+    }
 }
 
 /// Entries that are none of ours: one outside the cluster's range, one inside it that does not lead to
@@ -48,12 +94,12 @@ async fn foreign_entries(stage: &Stage, table: &str) -> Vec<RouteEntry> {
 }
 
 /// Whether the node is in service, and its pods reachable.
-fn is_served(stage: &Stage, table: &str, name: &str) -> bool {
-    let Some(node) = stage.node(name) else { return false };
+fn is_served(stage: &Stage, table: &str, one: &Joined) -> bool {
+    let Some(node) = stage.node(&one.node) else { return false };
     let available = |condition: &k8s_openapi::api::core::v1::NodeCondition| {
         condition.type_ == "NetworkUnavailable" && condition.status == "False"
     };
-    let instance = name.split_once('.').unwrap().1;
+    let instance = one.instance.as_str();
     let cidr = node.spec.as_ref().unwrap().pod_cidr.clone().unwrap();
     let closed = stage.cloud().with_state(|state| {
         let mut interfaces = state.ecs.interfaces.values();
@@ -66,6 +112,10 @@ fn is_served(stage: &Stage, table: &str, name: &str) -> bool {
 }
 
 fn trouble_with(action: &'static str) {
+    trouble_while_joining(action, Kubelet::Id);
+}
+
+fn trouble_while_joining(action: &'static str, kubelet: Kubelet) {
     for (what, kind) in kinds() {
         play(move |stage| async move {
             let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
@@ -74,36 +124,38 @@ fn trouble_with(action: &'static str) {
                 let all = stage.cloud().routes(&table);
                 foreign.iter().all(|entry| all.contains(entry))
             };
-            let served = |stage: &Stage, name: &str| is_served(stage, &table, name);
+            let served = |stage: &Stage, one: &Joined| is_served(stage, &table, one);
+            let there = |stage: &Stage, all: &[Joined]| all.iter().all(|one| stage.node(&one.node).is_some());
 
             // From the start on.
             stage.cloud().inject(Fault::on(action, kind.clone()));
             let _replica = stage.start_with(&["--leader-elect=false"], json!({}));
-            let mut nodes: Vec<String> = (0..4).map(|_| stage.world.join().unwrap()).collect();
+            let mut nodes: Vec<Joined> = (101..105).map(|number| kubelet.join(&stage, number)).collect();
             stage.pass(Duration::from_secs(400)).await;
-            assert!(nodes.iter().all(|name| stage.node(name).is_some()), "{action} {what}: a Node was deleted");
+            assert!(there(&stage, &nodes), "{action} {what}: a Node was deleted");
             stage.cloud().clear_faults();
             stage.pass(BACKOFF).await;
-            for name in &nodes {
-                assert!(served(&stage, name), "{action} {what}: {name} is not served after the start");
+            for one in &nodes {
+                assert!(served(&stage, one), "{action} {what}: {} is not served after the start", one.node);
             }
 
             // In the middle of changes: one comes, one is really gone, one only falls silent.
             stage.cloud().inject(Fault::on(action, kind));
-            nodes.push(stage.world.join().unwrap());
+            nodes.push(kubelet.join(&stage, 105));
             let gone = nodes.remove(0);
-            stage.world.leave(&gone).unwrap();
-            stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+            stage.cloud().remove_instance(&gone.instance);
+            stage.world.set_ready(&gone.node, "Unknown").unwrap();
+            stage.world.set_ready(&nodes[0].node, "Unknown").unwrap();
             stage.pass(Duration::from_secs(400)).await;
-            assert!(nodes.iter().all(|name| stage.node(name).is_some()), "{action} {what}: a Node was deleted wrongly");
+            assert!(there(&stage, &nodes), "{action} {what}: a Node was deleted wrongly");
             assert!(untouched(&stage), "{action} {what}: foreign entries were touched");
             stage.cloud().clear_faults();
-            stage.world.set_ready(&nodes[0], "True").unwrap();
+            stage.world.set_ready(&nodes[0].node, "True").unwrap();
             stage.pass(BACKOFF).await;
-            for name in &nodes {
-                assert!(served(&stage, name), "{action} {what}: {name} is not served");
+            for one in &nodes {
+                assert!(served(&stage, one), "{action} {what}: {} is not served", one.node);
             }
-            assert!(stage.node(&gone).is_none(), "{action} {what}: the Node of a released instance stays");
+            assert!(stage.node(&gone.node).is_none(), "{action} {what}: the Node of a released instance stays");
             assert!(untouched(&stage), "{action} {what}: foreign entries were touched");
             let ours = stage.cloud().routes(&table).len() - foreign.len();
             assert_eq!(ours, nodes.len(), "{action} {what}: {:?}", stage.cloud().routes(&table));
@@ -114,6 +166,16 @@ fn trouble_with(action: &'static str) {
 #[test]
 fn trouble_with_reading_instances_passes() {
     trouble_with("ecs.DescribeInstances");
+}
+
+#[test]
+fn trouble_with_finding_instances_by_address_passes() {
+    trouble_while_joining("ecs.DescribeInstances", Kubelet::Address);
+}
+
+#[test]
+fn trouble_with_finding_instances_by_host_name_passes() {
+    trouble_while_joining("ecs.DescribeInstances", Kubelet::HostName);
 }
 
 #[test]

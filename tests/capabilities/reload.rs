@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, host::Host, play};
+use crate::support::{Stage, host::Host, log::Log, play};
 
 const LONE: &[&str] = &["--leader-elect=false"];
 /// Longer than it takes to notice a change.
@@ -99,6 +99,78 @@ fn a_wrong_file_is_refused_as_a_whole_and_the_old_one_stays_in_force() {
         host.configure(json!({}));
         stage.pass(NOTICED).await;
         assert_eq!(in_force(&stage), Some(1.0));
+    });
+}
+
+/// Puts a new version into the folder of a mounted ConfigMap as kubelet does: beside the old one, and then the
+/// link to the version in force is exchanged.
+fn mount(folder: &std::path::Path, version: &str, keys: Value) {
+    let (place, fresh) = (folder.join(version), folder.join("..data_tmp"));
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("cloud-config.conf"), Host::text(keys)).unwrap();
+    std::os::unix::fs::symlink(version, &fresh).unwrap();
+    std::fs::rename(fresh, folder.join("..data")).unwrap();
+}
+
+#[test]
+fn a_config_map_that_kubelet_exchanged_is_noticed() {
+    play(|stage| async move {
+        let folder = tempfile::tempdir().unwrap();
+        mount(folder.path(), "..2026_01_02_a", json!({}));
+        let file = folder.path().join("cloud-config.conf");
+        std::os::unix::fs::symlink("..data/cloud-config.conf", &file).unwrap();
+        let _replica = stage.start_on(&Host::mounted(file), LONE);
+        stage.joined(1).await;
+        mount(folder.path(), "..2026_01_02_b", json!({ "disablePublicSLB": true }));
+        std::fs::remove_dir_all(folder.path().join("..2026_01_02_a")).unwrap();
+        stage.pass(NOTICED).await;
+        assert_eq!((reloads(&stage, "applied"), in_force(&stage)), (Some(1.0), Some(1.0)));
+        stage.expose("public", &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
+        stage.pass(Duration::from_secs(10)).await;
+        let refused = "create public address slb is not allowed";
+        assert!(stage.told("public").iter().any(|(_, text)| text.contains(refused)), "{:?}", stage.told("public"));
+    });
+}
+
+#[test]
+fn worker_counts_routes_and_feature_gates_need_no_restart() {
+    play(|stage| async move {
+        let made = stage.cloud().administer("vpc.CreateRouteTable", &[("VpcId", "vpc-bp1sim")]).unwrap();
+        let table = made["RouteTableId"].as_str().unwrap().to_owned();
+        let host = Host::with(json!({}));
+        let _replica = stage.start_on(&host, LONE);
+        let name = stage.joined(1).await.remove(0);
+        let instance = name.split_once('.').unwrap().1;
+        stage.cloud().with_state(|state| {
+            let id = state.ecs.instances[instance].interfaces[0].clone();
+            state.ecs.interfaces.get_mut(&id).unwrap().ipv6.push("2408:4005::5".parse().unwrap());
+        });
+        let has_ipv6 = || format!("{:?}", stage.node(&name).unwrap().status).contains("2408:4005::5");
+        stage.pass(Duration::from_secs(400)).await;
+        assert!(!has_ipv6(), "without the gate, IPv6 addresses are not shown");
+        assert_eq!(stage.cloud().routes(&table).len(), 0);
+        let all = format!("{},{table}", stage.cloud().route_tables("vpc-bp1sim")[0]);
+        host.configure(json!({
+            "featureGates": "IPv6DualStack=true", "routeTableIDs": all, "nodeMaxConcurrentReconciles": 3,
+        }));
+        stage.pass(NOTICED * 2).await;
+        assert_eq!((reloads(&stage, "applied"), reloads(&stage, "refused")), (Some(1.0), None));
+        assert!(has_ipv6());
+        assert_eq!(stage.cloud().routes(&table).len(), 1);
+    });
+}
+
+#[test]
+fn what_needs_a_restart_says_so() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let _replica = stage.start_on(&host, LONE);
+        stage.joined(1).await;
+        let (log, _guard) = Log::collect();
+        host.configure(json!({ "clusterID": "c2", "vpcid": "vpc-bp1other", "disablePublicSLB": true }));
+        stage.pass(Duration::from_secs(120)).await;
+        let told: Vec<_> = log.take().into_iter().filter(|line| line.contains("restart to apply it")).collect();
+        assert!(told.len() == 1 && told[0].contains("clusterID, vpcid: where the cluster is"), "{told:?}");
     });
 }
 

@@ -1,8 +1,15 @@
 //! The files and variables that a controller finds where it runs.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use ccm::config::{self, Config, Environment, Invalid, Request, environment::Fixed};
+use ccm::config::{
+    self, Config, Environment, Invalid, Request,
+    environment::{Fixed, Process},
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -14,7 +21,11 @@ const CLOUD_CONFIG: &str = "/cloud-config";
 
 /// A host that can be changed while the controller runs. Clones are the same host.
 #[derive(Clone, Default)]
-pub struct Host(Arc<Mutex<Fixed>>);
+pub struct Host {
+    fixed: Arc<Mutex<Fixed>>,
+    /// Where the cloud-config file really is.
+    mounted: Option<PathBuf>,
+}
 
 // === impl Host ===
 
@@ -26,8 +37,18 @@ impl Host {
         host
     }
 
+    /// With a cloud-config file on the real disk.
+    pub fn mounted(file: PathBuf) -> Self {
+        Self { mounted: Some(file), ..Self::default() }
+    }
+
     /// Writes the cloud-config file anew.
     pub fn configure(&self, keys: Value) {
+        self.write(CLOUD_CONFIG, &Self::text(keys));
+    }
+
+    /// The text of a cloud-config file with these keys.
+    pub fn text(keys: Value) -> String {
         let mut global = json!({
             "accessKeyID": KEY_ID, "accessKeySecret": KEY_SECRET, "clusterID": "c1",
             "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh",
@@ -35,15 +56,15 @@ impl Host {
         for (key, value) in keys.as_object().unwrap() {
             global[key] = value.clone();
         }
-        self.write(CLOUD_CONFIG, &json!({ "Global": global }).to_string());
+        json!({ "Global": global }).to_string()
     }
 
     pub fn write(&self, path: &str, text: &str) {
-        self.0.lock().files.insert(path.to_owned(), text.to_owned());
+        self.fixed.lock().files.insert(path.to_owned(), text.to_owned());
     }
 
     pub fn set(&self, variable: &str, value: &str) {
-        self.0.lock().variables.insert(variable.to_owned(), value.to_owned());
+        self.fixed.lock().variables.insert(variable.to_owned(), value.to_owned());
     }
 
     /// What the program makes of it with these flags over those of the example DaemonSet.
@@ -64,14 +85,17 @@ impl Host {
 
 impl Environment for Host {
     fn variable(&self, name: &str) -> Option<String> {
-        self.0.lock().variable(name)
+        self.fixed.lock().variable(name)
     }
 
     fn file(&self, path: &Path) -> io::Result<String> {
-        self.0.lock().file(path)
+        match &self.mounted {
+            Some(file) if path == Path::new(CLOUD_CONFIG) => Process.file(file),
+            _ => self.fixed.lock().file(path),
+        }
     }
 
     fn exists(&self, path: &Path) -> bool {
-        self.0.lock().exists(path)
+        self.fixed.lock().exists(path)
     }
 }

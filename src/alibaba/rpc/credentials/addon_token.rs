@@ -153,6 +153,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_written_anew_is_followed_before_the_old_key_ends() {
+        let clock = Clock::simulated("2026-01-02T03:04:05Z".parse().unwrap());
+        let file = file("2026-01-02T04:00:00Z");
+        let source = AddonToken::new(file.path().to_owned(), clock.clone());
+        let cached = super::super::Cached::new(source, clock.clone(), crate::entropy::Entropy::seeded(1));
+        let until = async || cached.credentials().await.unwrap().expires.unwrap().to_string();
+        assert_eq!(until().await, "2026-01-02T04:00:00Z");
+        let sealed = std::fs::read_to_string(file.path()).unwrap();
+        std::fs::write(file.path(), sealed.replace("T04:00:00Z", "T05:00:00Z")).unwrap();
+        assert_eq!(until().await, "2026-01-02T04:00:00Z", "it is not read at every call");
+        tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
+        assert_eq!(until().await, "2026-01-02T05:00:00Z");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_is_over_or_broken_is_refused_without_showing_it() {
         let kept = file("2026-01-02T03:04:05Z");
         let over = source(&kept).credentials().await.unwrap_err().to_string();

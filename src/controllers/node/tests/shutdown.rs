@@ -21,6 +21,29 @@ async fn a_stopped_instance_is_marked_and_unmarked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_without_provider_id_is_marked_too_and_other_taints_stay() {
+    let cluster = steady(1).await;
+    for (number, name) in [(8, "i-8"), (9, "worker-9")] {
+        cluster.cloud.boot(&format!("i-{number}"), &format!("10.0.9.{number}"));
+        set(&cluster, &format!("i-{number}"), InstanceStatus::Stopped);
+        let node = mk_node(name).ready("Unknown").address("InternalIP", &format!("10.0.9.{number}"));
+        cluster.add(&node.taint("node.kubernetes.io/out-of-service", "NoExecute"));
+    }
+    seconds(5).await;
+    for (name, instance) in [("i-8", "i-8"), ("worker-9", "i-9")] {
+        assert_eq!(cluster.taints(name), ["node.kubernetes.io/out-of-service", SHUTDOWN_TAINT]);
+        let provider_id = cluster.node(name).unwrap().spec.unwrap().provider_id.unwrap();
+        assert_eq!(provider_id, format!("cn-hangzhou.{instance}"));
+        set(&cluster, instance, InstanceStatus::Running);
+        cluster.report_ready(name, "True");
+    }
+    seconds(5).await;
+    for name in ["i-8", "worker-9"] {
+        assert_eq!(cluster.taints(name), ["node.kubernetes.io/out-of-service"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_instance_that_stops_later_is_noticed_soon() {
     let cluster = steady(2).await;
     cluster.report_ready("node-i-1", "False");
