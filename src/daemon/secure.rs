@@ -10,7 +10,7 @@ use super::{Daemon, Error};
 use crate::{
     admin::{
         self,
-        secure::{Certificate, Gate, Judge, Refusal, Secured, guarded, server_config},
+        secure::{Certificate, Gate, Judge, Refusal, Secured, Source, guarded},
     },
     config::Secure,
     kubernetes::delegation::{Delegation, Times, Verdict},
@@ -23,16 +23,21 @@ impl Daemon {
         secure: &Secure,
         router: Router,
     ) -> Result<(), Error> {
-        let certificate = match &secure.certificate {
-            Some((chain, key)) => Certificate::Files(chain.clone(), key.clone()),
-            None => Certificate::SelfSigned,
+        let source = match &secure.certificate {
+            Some((chain, key)) => Source::Files(chain.clone(), key.clone()),
+            None => Source::SelfSigned,
         };
-        let config = server_config(&certificate)?;
+        let certificate = Arc::new(Certificate::new(source)?);
         let Some(listener) = admin::bind("--secure-port", &secure.address.to_string()).await? else { return Ok(()) };
-        let secured = Secured::over(listener, config, self.background.clone()).map_err(Error::Secure)?;
+        let secured = Secured::over(listener, certificate.clone(), self.background.clone()).map_err(Error::Secure)?;
         info!("serving health and metrics over TLS on {}", secure.address);
         let times = Times { identity: secure.identity_ttl, allowed: secure.allowed_ttl, denied: secure.denied_ttl };
         let router = guarded(router, Gate { judge: self.judge(times), open: secure.open.clone() });
+        let cancel = self.background.clone();
+        tasks.spawn(async move {
+            cancel.run_until_cancelled(certificate.follow()).await;
+            "the watch over the certificate".to_owned()
+        });
         let cancel = self.background.clone();
         tasks.spawn(async move {
             let served = axum::serve(secured, router).with_graceful_shutdown(cancel.cancelled_owned()).await;

@@ -66,8 +66,8 @@ struct Identity {
 // === impl Delegation ===
 
 impl Delegation {
-    /// `client` has to be allowed to create TokenReviews and SubjectAccessReviews (ClusterRole
-    /// `system:auth-delegator`).
+    /// `client` has to be allowed to create TokenReviews and SubjectAccessReviews, as the shipped
+    /// ClusterRole and `system:auth-delegator` allow it.
     pub fn new(client: Client, times: Times) -> Self {
         Self { client, times, identities: Kept::default(), decisions: Kept::default() }
     }

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     meddler,
     readiness::is_registered,
+    secure::{ask, free_port},
     stage::Stage,
     theatre::{play_in, theatre},
 };
@@ -18,16 +19,22 @@ use crate::{
 /// A resource and a verb, such as `nodes/status patch`; those of a group as `leases.coordination.k8s.io get`.
 type Right = String;
 
-/// Everything that the controller does in the life of a cluster, and each thing for certain.
-async fn life(stage: Stage) {
+/// Everything that the controller does in the life of a cluster, and each thing for certain. With a token
+/// of somebody who calls.
+async fn life(stage: Stage, token: String) {
     // A Node is read for itself only when someone else has changed it in between.
-    let replica = stage.start_through(meddler::edits(&stage, 1));
+    let port = free_port();
+    let flags = [format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()];
+    let replica = stage.start_with(meddler::edits(&stage, 1), &flags.each_ref().map(String::as_str));
     let nodes = stage.joined(2).await;
     stage.deploy_gated_web(1, "1").await;
     stage.expose_web().await;
     stage.address("web").await;
     let told = || async { stage.list::<Pod>().await.iter().any(is_registered).then_some(()) };
     stage.until("the pod told that it is registered", told).await;
+    // The API server is asked about who calls.
+    let called = ask(&format!("https://127.0.0.1:{port}/metrics"), None, Some(&token)).await;
+    assert_eq!(called.map(|(code, _)| code), Some(403));
     // What is told a second time is counted, not told anew.
     stage.change("web", json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] })).await;
     let counted = || async {
@@ -50,7 +57,8 @@ async fn life(stage: Stage) {
 fn the_account_may_do_what_it_does_and_nothing_else() {
     let theatre = theatre();
     // That nothing was refused is checked by `play_in`.
-    let entries = play_in(&theatre, life);
+    let token = theatre.token(&[]);
+    let entries = play_in(&theatre, |stage| life(stage, token));
     let used: BTreeSet<Right> = entries
         .iter()
         .filter_map(|entry| entry.resource().map(|(group, resource)| right(&group, &resource, &entry.verb)))

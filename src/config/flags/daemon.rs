@@ -195,7 +195,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Integer,
         "0",
         "Port of all of these over TLS, for callers with a bearer token whom the API server lets `get` the path; 0 turns it \
-         off. Needs the ClusterRole system:auth-delegator",
+         off",
     ),
     flag(Group::Serving, "bind-address", Kind::Text, "0.0.0.0", "Address of the secure port"),
     flag(
@@ -203,7 +203,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "tls-cert-file",
         Kind::Text,
         "",
-        "Certificate chain of the secure port, PEM. Without it one is made up at start",
+        "Certificate chain of the secure port, PEM; read again when it changes. Without it one is made up at start",
     ),
     flag(Group::Serving, "tls-private-key-file", Kind::Text, "", "Private key for it, PEM"),
     flag(
