@@ -3,7 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value, unreachable_pub)]
 
+#[path = "../stories/line.rs"]
+mod line;
+
 mod adoption;
+mod api_server;
 mod attributes;
 mod autoscaling;
 mod cost;

@@ -1,11 +1,17 @@
 //! Why a pass did not reach its end, and what follows from that.
 
+use std::time::Duration;
+
 use super::Outcome;
 use crate::{
     cloud::{Class, Error},
     controllers::service::annotations::Mistakes,
     kubernetes::patch,
 };
+
+/// How long the cache is given to learn what somebody else wrote. It does not grow: whoever writes all the
+/// time shall not keep a Service waiting for minutes.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Why a pass did not reach its end.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +66,8 @@ impl Failure {
         match self {
             Self::Mistakes(_) | Self::NotLeader(_) => Outcome::Done,
             Self::Unfulfillable(text) if text.starts_with("create public") => Outcome::Done,
-            Self::Unfulfillable(_) | Self::Cluster { .. } | Self::Overtaken(_) => Outcome::Retry,
+            Self::Unfulfillable(_) | Self::Cluster { .. } => Outcome::Retry,
+            Self::Overtaken(_) => Outcome::RetryAfter(CATCH_UP),
             Self::Cloud { errors, others }
                 if others.is_empty() && !errors.is_empty() && errors.iter().all(|e| e.class == Class::Quota) =>
             {
