@@ -21,6 +21,8 @@ mod conflicts;
 mod events;
 #[path = "../stories/listeners.rs"]
 mod listeners;
+#[path = "../stories/network.rs"]
+mod network;
 #[path = "../stories/nodes.rs"]
 mod nodes;
 #[path = "../stories/outages.rs"]
@@ -44,6 +46,7 @@ mod answers;
 mod audit;
 mod clients;
 mod commands;
+mod dry_run;
 mod lifetime;
 mod manifests;
 mod partition;
@@ -52,6 +55,7 @@ mod processes;
 mod program;
 mod quiet;
 mod rights;
+mod secure;
 mod theatre;
 mod wire;
 

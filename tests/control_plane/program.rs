@@ -30,6 +30,7 @@ pub struct Program {
     process: Child,
     key: &'static str,
     log: PathBuf,
+    printed: PathBuf,
 }
 
 // === impl Served ===
@@ -52,33 +53,43 @@ impl Program {
         Self::start_with(theatre, cloud, number, &theatre.account_kubeconfig)
     }
 
+    /// The same with more flags.
+    pub fn start_flagged(theatre: &Theatre, cloud: &Served, number: usize, flags: &[&str]) -> Self {
+        Self::start_as(theatre, cloud, number, &theatre.account_kubeconfig, flags)
+    }
+
     /// Starts one that finds the API server, and itself, in this kubeconfig.
     pub fn start_with(theatre: &Theatre, cloud: &Served, number: usize, kubeconfig: &Path) -> Self {
+        Self::start_as(theatre, cloud, number, kubeconfig, &[])
+    }
+
+    fn start_as(theatre: &Theatre, cloud: &Served, number: usize, kubeconfig: &Path, flags: &[&str]) -> Self {
         let (key, secret) = KEYS[number];
         let dir = &theatre.plane.told.dir;
         let global =
             json!({ "clusterID": "c1", "region": "cn-hangzhou", "vpcid": "vpc-bp1sim", "vswitchid": "vsw-bp1simh" });
         std::fs::write(dir.join("cloud-config"), json!({ "Global": global }).to_string()).unwrap();
-        let log = dir.join(format!("{key}.log"));
+        let (log, printed) = (dir.join(format!("{key}.log")), dir.join(format!("{key}.out")));
         let mut command = Command::new(env!("CARGO_BIN_EXE_alibaba-cloud-controller-manager"));
         command
             .arg(format!("--cloud-config={}", dir.join("cloud-config").display()))
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
             .args(["--cluster-cidr=172.20.0.0/16", "--health-probe-bind-addr=0", "--metrics-bind-addr=0"])
             .args(SHORT)
+            .args(flags)
             .env_clear()
             .env("ACCESS_KEY_ID", key)
             .env("ACCESS_KEY_SECRET", secret)
             .env("ALICLOUD_CLIENT_SCHEME", "HTTP")
             .env("METADATA_ENDPOINT", format!("http://{}", cloud.0))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(std::fs::File::create(&printed).unwrap())
             .stderr(std::fs::File::create(&log).unwrap())
             .kill_on_drop(true);
         for product in ["ECS", "VPC", "SLB", "NLB", "STS"] {
             command.env(format!("{product}_ENDPOINT"), cloud.0.to_string());
         }
-        Self { process: command.spawn().unwrap(), key, log }
+        Self { process: command.spawn().unwrap(), key, log, printed }
     }
 
     /// SIGKILL; at once.
@@ -100,6 +111,11 @@ impl Program {
     /// What it logged since it was started last.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// What it printed on standard output since then.
+    pub fn printed(&self) -> String {
+        std::fs::read_to_string(&self.printed).unwrap()
     }
 
     /// What it changed in the cloud so far.

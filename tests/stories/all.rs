@@ -19,6 +19,8 @@ macro_rules! each_story {
             services::a_service_lives_from_creation_to_deletion;
             services::members_follow_nodes_and_traffic_policy;
             services::two_services_do_not_mind_each_other;
+            network::a_network_load_balancer_follows_its_service_and_goes_with_it;
+            network::leaders_killed_while_a_network_load_balancer_is_made_leave_one;
             conflicts::what_others_change_meanwhile_is_kept_and_the_work_gets_done;
             readiness::a_rolling_update_waits_until_new_pods_are_registered;
             readiness::a_pod_that_came_while_nobody_led_becomes_ready;

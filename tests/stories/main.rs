@@ -13,6 +13,7 @@ mod autoscaling;
 mod conflicts;
 mod events;
 mod listeners;
+mod network;
 mod nodes;
 mod outages;
 mod pods;

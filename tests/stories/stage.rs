@@ -50,13 +50,19 @@ pub const KEYS: [(&str, &str); 4] =
 /// What the annotations for classic load balancers begin with.
 pub const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
 
+/// Where a network load balancer stands, by annotation.
+pub const ZONES: (&str, &str) = (
+    "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-zone-maps",
+    "cn-hangzhou-h:vsw-bp1simh,cn-hangzhou-i:vsw-bp1simi",
+);
+
 /// Flags for a lease that is over soon.
 pub const SHORT: [&str; 3] =
     ["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"];
 
 /// What the controller calls itself in events.
-const COMPONENTS: [&str; 4] =
-    ["alibaba-cloud-controller-manager", "node-controller", "route-controller", "service-controller"];
+const COMPONENTS: [&str; 5] =
+    ["alibaba-cloud-controller-manager", "node-controller", "nlb-controller", "route-controller", "service-controller"];
 /// The label of nodes that have a machine, for the real cluster's kubelets.
 const MACHINE: &str = "machine.test/running";
 /// How long a story waits for what it wants to see.
@@ -319,6 +325,15 @@ impl Stage {
         self.expose("web", &[], spec).await
     }
 
+    /// Creates the same for a network load balancer.
+    pub async fn expose_on_network(&self, name: &str) -> Service {
+        let ports = json!([{ "name": "http", "port": 80, "targetPort": 8080 }]);
+        let class = "alibabacloud.com/nlb";
+        let spec =
+            json!({ "type": "LoadBalancer", "loadBalancerClass": class, "selector": { "app": "web" }, "ports": ports });
+        self.expose(name, &[ZONES], spec).await
+    }
+
     /// Changes the spec of a Service by a merge patch.
     pub async fn change(&self, name: &str, spec: Value) -> Service {
         self.patch_service(name, json!({ "spec": spec })).await
@@ -346,6 +361,12 @@ impl Stage {
     /// Waits until the Service shows an address; answers it.
     pub async fn address(&self, name: &str) -> String {
         self.until("an address in the Service's status", || async { address_of(&self.service(name).await?) }).await
+    }
+
+    /// Waits until the Service shows a host name; answers it.
+    pub async fn host_name(&self, name: &str) -> String {
+        let shown = |service: Service| service.status?.load_balancer?.ingress?.pop()?.hostname;
+        self.until("a host name in the Service's status", || async { shown(self.service(name).await?) }).await
     }
 
     /// Waits until the Service's load balancer was told to be in place.
