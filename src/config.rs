@@ -228,6 +228,8 @@ pub struct Service {
     pub backend_type: BackendType,
     /// Whether nodes of the control plane are backends.
     pub control_plane_nodes: ControlPlaneNodes,
+    /// Whether nodes that are not ready are no backends even where the load balancer checks its backends.
+    pub only_ready_nodes: bool,
     /// Refuse Services that ask for a classic load balancer on the internet.
     pub disable_public_slb: bool,
     /// Members changed in one call, 1..=40 (the API may allow fewer).

@@ -50,7 +50,11 @@ impl Display for Config {
         }
         write!(f, " metadata_token={} credentials={credentials}", cloud.metadata_token)?;
         write!(f, " service_workers={} backend_type={}", service.workers, service.backend_type)?;
-        write!(f, " control_plane_nodes={}", service.control_plane_nodes)?;
+        write!(
+            f,
+            " control_plane_nodes={} only_ready_nodes={}",
+            service.control_plane_nodes, service.only_ready_nodes
+        )?;
         write!(
             f,
             " disable_public_slb={} server_group_batch={}",

@@ -178,6 +178,7 @@ impl Daemon {
                 config::ControlPlaneNodes::Include => ControlPlaneNodes::Include,
                 config::ControlPlaneNodes::Exclude => ControlPlaneNodes::Exclude,
             },
+            only_ready_nodes: config.service.only_ready_nodes,
             workers: config.service.workers,
             settle: SETTLE,
             audit_period: AUDIT_PERIOD,

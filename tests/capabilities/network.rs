@@ -11,7 +11,7 @@ use ccm::sim::cloud::{
     Fault, FaultKind,
     nlb::{NetworkLoadBalancer, NlbListener, ServerGroup},
 };
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Node, Service};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, play};
@@ -188,7 +188,10 @@ fn a_member_that_comes_or_goes_is_one_write_and_no_read_but_its_job() {
         };
         assert_eq!(reads(&stage), ["nlb.ListAsynJobs".to_owned()].into());
         stage.clear_calls();
-        stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+        stage.world.set_ready(&nodes[1], "Unknown").unwrap();
+        stage.pass(Duration::from_secs(20)).await;
+        assert_eq!(writes(&stage), Vec::<String>::new(), "whether a node works the load balancer finds out itself");
+        stage.world.kube.delete::<Node>("", &nodes[0]).unwrap();
         stage.pass(Duration::from_secs(20)).await;
         assert_eq!(writes(&stage), ["nlb.RemoveServersFromServerGroup"]);
         assert_eq!(groups(&stage)[0].servers.len(), 3);

@@ -14,6 +14,7 @@ impl Sources<'_> {
             workers: self.service_workers(),
             backend_type: self.backend_type(),
             control_plane_nodes: self.control_plane_nodes(),
+            only_ready_nodes: self.file.bool("serviceOnlyReadyNodes"),
             disable_public_slb: self.file.bool("disablePublicSLB"),
             server_group_batch: self.flag_within("sg-batch-size", 1, 40),
         }

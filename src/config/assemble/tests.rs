@@ -45,7 +45,7 @@ fn the_smallest_configuration_has_the_documented_defaults_and_no_warning() {
         config.to_string(),
         "controllers=cloud-node,cloud-node-lifecycle,route,service dry_run=false region=metadata vpc=metadata \
          zone=metadata vswitches=metadata cluster_id=c1 resource_group=default network=vpc scheme=https \
-         metadata_token=true credentials=ram-role service_workers=3 backend_type=ecs control_plane_nodes=legacy disable_public_slb=false \
+         metadata_token=true credentials=ram-role service_workers=3 backend_type=ecs control_plane_nodes=legacy only_ready_nodes=false disable_public_slb=false \
          server_group_batch=40 node_batch=100 node_workers=1 aggregation_wait=1s node_period=5m \
          skip_source_dest_check=false configure_routes=true cluster_cidrs=172.16.0.0/16 route_period=5m \
          route_batch=50 route_tables=discovered leader_elect=true lease=kube-system/ccm lease_duration=15s \
@@ -101,7 +101,7 @@ Global:
          vswitches=cn-beijing-a:vsw-a,vsw-b cluster_id=c2 resource_group=rg-1 network=public scheme=http \
          ecs_endpoint=127.0.0.1:1 vpc_endpoint=vpc.local slb_endpoint=slb.local:2 nlb_endpoint=nlb.local \
          sts_endpoint=sts.local metadata_endpoint=http://127.0.0.1:3 metadata_token=false credentials=cloud-config \
-         service_workers=5 backend_type=eni control_plane_nodes=legacy disable_public_slb=true server_group_batch=20 node_batch=100 \
+         service_workers=5 backend_type=eni control_plane_nodes=legacy only_ready_nodes=false disable_public_slb=true server_group_batch=20 node_batch=100 \
          node_workers=2 aggregation_wait=0s node_period=1m30s skip_source_dest_check=true configure_routes=true \
          cluster_cidrs=172.16.0.0/16,fd00::/48 route_period=2m route_batch=10 route_tables=vtb-1,vtb-2 \
          leader_elect=true lease=y/x lease_duration=1m renew_deadline=30s retry_period=5s health=127.0.0.1:1 \

@@ -47,6 +47,12 @@ pub(super) const KEYS: &[Key] = &[
          `node-role.kubernetes.io/master`, as the released controller has it; `include`: the role makes no difference; \
          `exclude`: those with either role label are none. Where there are no other nodes, they are. Default `legacy`",
     ),
+    key(
+        "serviceOnlyReadyNodes",
+        Kind::Bool,
+        "Take nodes that are not ready out of all load balancers while another is ready, as the released controller does. \
+         Without it this is done only where the load balancer does not check its backends. Default false",
+    ),
     key("disablePublicSLB", Kind::Bool, "Refuse classic load balancers on the internet. Default false"),
     key(
         "nodeMaxConcurrentReconciles",

@@ -3,6 +3,8 @@
 //! Pure: Services, Nodes and EndpointSlices in, group members out. A node or endpoint that
 //! cannot be used is left out and named; it never keeps the others out.
 
+mod nodes;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -14,19 +16,17 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
+pub use self::nodes::{ControlPlaneNodes, differ, instance_of};
+
+use self::nodes::{Rules, chosen, is_asked_for, is_virtual};
 use super::{
     annotations::Requested,
     endpoints::{self, Endpoint, endpoints},
 };
-use crate::{
-    cloud::{Member, MemberKind},
-    kubernetes::provider_id::ProviderId,
-};
+use crate::cloud::{Member, MemberKind};
 
 /// Weight of every member unless the traffic policy says otherwise, and the most there is.
 const DEFAULT_WEIGHT: u8 = 100;
-/// Taint of nodes that the cluster autoscaler is about to remove.
-const TO_BE_DELETED_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
 /// What stands behind a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,25 +60,15 @@ pub struct Around<'a> {
     /// Whether pods are members at their IPv6 addresses rather than those of IPv4.
     pub ipv6: bool,
     pub control_plane: ControlPlaneNodes,
+    /// Whether a node must be ready: because the user has it so, or because the load balancer does not find out
+    /// by itself which of its members work.
+    pub only_ready: bool,
     /// In order of their names.
     pub nodes: &'a [Arc<Node>],
     /// Those of the Service.
     pub slices: &'a [Arc<EndpointSlice>],
     /// UIDs of pods that are not ready only because they wait to be members.
     pub admitted: &'a BTreeSet<String>,
-}
-
-/// Whether nodes of the control plane are members.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ControlPlaneNodes {
-    /// As the released controller has it: those with the label `node-role.kubernetes.io/master` are
-    /// none, those that only have `node-role.kubernetes.io/control-plane` are.
-    #[default]
-    Legacy,
-    /// As Kubernetes has it: the role makes no difference.
-    Include,
-    /// Those with either label are none.
-    Exclude,
 }
 
 /// Where the members of one group listen.
@@ -88,18 +78,6 @@ pub struct Ports<'a> {
     pub node_port: Option<u16>,
     /// The name of the Service's port.
     pub name: &'a str,
-}
-
-/// How good a choice a node is. Only the best there are become members: an unready node is none
-/// while another is ready, but when all turn unready together, it is more likely that their reports got
-/// lost, and an empty group helps nobody. The same goes for nodes that are about to be removed,
-/// and for a cluster whose only nodes are of the control plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    Ready,
-    Unready,
-    Leaving,
-    ControlPlane,
 }
 
 /// How weights come about.
@@ -141,7 +119,8 @@ pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -
     let pods_on = |node: &Node| counts.get(node.metadata.name.as_deref()?).copied();
     let may_be_member = |node: &&Node| is_asked_for(node, requested) && (!local || pods_on(node).is_some());
     let nodes = around.nodes.iter().map(AsRef::as_ref);
-    let instances = chosen(nodes.filter(may_be_member), around.control_plane, &mut backends.left_out);
+    let rules = Rules { control_plane: around.control_plane, only_ready: around.only_ready };
+    let instances = chosen(nodes.filter(may_be_member), rules, &mut backends.left_out);
     let has_pods = |node: &&Arc<Node>| pods_on(node).is_some() && is_virtual(node) && is_asked_for(node, requested);
     let virtual_nodes: BTreeSet<&str> =
         around.nodes.iter().filter(has_pods).filter_map(|node| node.metadata.name.as_deref()).collect();
@@ -196,117 +175,6 @@ pub fn members(
         })
     });
     ports.node_port.into_iter().flat_map(instance).chain(pods).collect()
-}
-
-/// Those of `nodes` that take traffic, with their instances. Why one cannot although it should is
-/// added to `left_out`.
-fn chosen<'a>(
-    nodes: impl Iterator<Item = &'a Node>,
-    control_plane: ControlPlaneNodes,
-    left_out: &mut Vec<String>,
-) -> Vec<(&'a Node, String)> {
-    let mut best = None;
-    let mut chosen = Vec::new();
-    for node in nodes {
-        let Some(standing) = standing(node, control_plane) else { continue };
-        if best.is_some_and(|best| best < standing) {
-            continue;
-        }
-        match instance_of(node) {
-            Ok(Some(instance)) => {
-                if best != Some(standing) {
-                    best = Some(standing);
-                    chosen.clear();
-                }
-                chosen.push((node, instance));
-            }
-            Ok(None) => {}
-            Err(problem) => left_out.push(problem),
-        }
-    }
-    chosen
-}
-
-/// What a node's labels make of it as a member; `None` for none at all. One walk over a node's labels
-/// asks for all of them: it is done for every node and every Service.
-fn keeps_out(node: &Node, control_plane: ControlPlaneNodes) -> Option<Standing> {
-    use ControlPlaneNodes::{Exclude, Include};
-    let mut standing = Standing::Ready;
-    for (key, value) in node.metadata.labels.iter().flatten() {
-        match key.as_str() {
-            "node.kubernetes.io/exclude-from-external-load-balancers"
-            | "alpha.service-controller.kubernetes.io/exclude-balancer"
-            | "service.beta.kubernetes.io/exclude-node"
-            | "service.alibabacloud.com/exclude-node" => return None,
-            "type" if value == "virtual-kubelet" => return None,
-            "node-role.kubernetes.io/master" if control_plane != Include => standing = Standing::ControlPlane,
-            "node-role.kubernetes.io/control-plane" if control_plane == Exclude => standing = Standing::ControlPlane,
-            _ => {}
-        }
-    }
-    Some(standing)
-}
-
-fn standing(node: &Node, control_plane: ControlPlaneNodes) -> Option<Standing> {
-    match keeps_out(node, control_plane)? {
-        Standing::ControlPlane => Some(Standing::ControlPlane),
-        _ if is_leaving(node) => Some(Standing::Leaving),
-        _ if !is_ready(node) => Some(Standing::Unready),
-        _ => Some(Standing::Ready),
-    }
-}
-
-fn has_taint(node: &Node, key: &str) -> bool {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    taints.is_some_and(|all| all.iter().any(|taint| taint.key == key))
-}
-
-/// Whether the node is about to be removed.
-fn is_leaving(node: &Node) -> bool {
-    node.metadata.deletion_timestamp.is_some() || has_taint(node, TO_BE_DELETED_TAINT)
-}
-
-/// Whether the annotations of a Service let the node be a member.
-fn is_asked_for(node: &Node, requested: &Requested) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
-    requested.node_labels.iter().all(|(key, value)| labels.and_then(|all| all.get(key)) == Some(value))
-        && !(requested.leaves_out_cordoned && cordoned)
-}
-
-fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
-}
-
-/// Whether two versions of a node may differ as members of any Service.
-pub fn differ(old: &Node, new: &Node) -> bool {
-    let spec = |node: &Node| {
-        let spec = node.spec.clone().unwrap_or_default();
-        (spec.provider_id, spec.unschedulable.unwrap_or(false))
-    };
-    is_leaving(old) != is_leaving(new)
-        || is_ready(old) != is_ready(new)
-        || spec(old) != spec(new)
-        || old.metadata.labels != new.metadata.labels
-}
-
-/// Whether the node stands for elastic container instances, which have no node ports.
-fn is_virtual(node: &Node) -> bool {
-    node.metadata.labels.as_ref().and_then(|labels| labels.get("type")).map(String::as_str) == Some("virtual-kubelet")
-}
-
-/// The instance behind a node; `None` while that is not known yet or if it has none.
-pub fn instance_of(node: &Node) -> Result<Option<String>, String> {
-    match ProviderId::of(node) {
-        ProviderId::Ecs { instance, .. } => Ok(Some(instance)),
-        // A node without one is not initialised yet; it comes back when it is.
-        ProviderId::Hybrid | ProviderId::Missing => Ok(None),
-        ProviderId::Foreign(id) => {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            Err(format!("node {name} has the provider id {id:?}, which is not <region>.<instance id>"))
-        }
-    }
 }
 
 // === impl Weights ===

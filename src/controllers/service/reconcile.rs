@@ -12,7 +12,7 @@ mod unheeded;
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
-    core::v1::{LoadBalancerIngress, ObjectReference, Service},
+    core::v1::{LoadBalancerIngress, Node, ObjectReference, Service},
     discovery::v1::EndpointSlice,
 };
 use tokio::time::Instant;
@@ -26,6 +26,7 @@ use super::{
     access::AccessPass,
     annotations::{self, Annotations, Mistakes, Requested, Shows},
     apply::Pass,
+    checks,
     class::{self, Kind, Wants},
     desired::{self, Desired, GroupKey},
     hash,
@@ -112,10 +113,7 @@ impl Controller {
         }
         let slices = self.slices(key);
         let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
-        let backends = self.compute_backends(key, service, &requested);
-        for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
-            self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
-        }
+        let backends = self.compute_backends(key, service, &requested, &self.cache.nodes.list(), &slices);
         self.records.set_backends(key, &backends);
         let turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
@@ -123,6 +121,9 @@ impl Controller {
         };
         let state = self.find(key, service, &owner, &requested, had_finalizer).await?;
         let state = self.with_leftovers(service, state).await?;
+        let (listeners, groups) = state.as_ref().map_or((&[][..], &[][..]), |state| (&state.listeners, &state.groups));
+        let checked = checks::are_checked(service, &requested, &owner, listeners, groups);
+        let backends = self.backends_if_checked(key, service, &requested, checked, backends);
         let there_before = state.as_ref().map(|state| &state.load_balancer);
         let unheeded = unheeded::notices(service, &requested, there_before);
         for notice in self.records.new_notices(key, "unheeded", unheeded) {
@@ -327,14 +328,46 @@ impl Controller {
         addresses.iter().map(|address| publish::address(address, uses_proxy)).collect()
     }
 
-    /// The members for a Service, from the cache.
-    pub(super) fn compute_backends(&self, key: &Key, service: &Service, requested: &Requested) -> Backends {
+    /// The members for a Service now that it is known whether the load balancer checks them; `before` is
+    /// what they were without knowing it.
+    pub(super) fn backends_if_checked(
+        &self,
+        key: &Key,
+        service: &Service,
+        requested: &Requested,
+        checked: bool,
+        before: Backends,
+    ) -> Backends {
+        let backends = if self.records.set_checked(key, checked) {
+            let backends = self.compute_backends(key, service, requested, &self.cache.nodes.list(), &self.slices(key));
+            self.records.set_backends(key, &backends);
+            backends
+        } else {
+            before
+        };
+        for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
+            let message = format!("not a member of the load balancer: {notice}");
+            self.recorder.warning(&reference_of(service), "SkipSyncBackends", message);
+        }
+        backends
+    }
+
+    /// The members for a Service with these slices among these nodes.
+    pub(super) fn compute_backends(
+        &self,
+        key: &Key,
+        service: &Service,
+        requested: &Requested,
+        nodes: &[Arc<Node>],
+        slices: &[Arc<EndpointSlice>],
+    ) -> Backends {
         let around = Around {
             eni: requested.eni.unwrap_or(self.options.eni_by_default),
             ipv6: requested.uses_ipv6_members() && self.options.ipv6_members,
             control_plane: self.options.control_plane_nodes,
-            nodes: &self.cache.nodes.list(),
-            slices: &self.slices(key),
+            only_ready: self.options.only_ready_nodes || !self.records.is_checked(key),
+            nodes,
+            slices,
             admitted: &self.gates.admitted(key),
         };
         members::backends(service, requested, &around)

@@ -17,6 +17,8 @@ pub(super) struct Records(Mutex<BTreeMap<Key, Record>>);
 struct Record {
     /// The members of the last pass.
     backends: Option<Backends>,
+    /// Whether the load balancer checks its members, as far as is known.
+    checked: bool,
     /// The failure last told: what it is compared by, and the full text.
     failure: Option<(String, String)>,
     /// What was told, by topic.
@@ -48,6 +50,16 @@ impl Records {
     /// Whether the members differ from those of the last pass; also if there was none.
     pub(super) fn backends_changed(&self, key: &Key, backends: &Backends) -> bool {
         self.with(key, |record| record.backends.as_ref() != Some(backends))
+    }
+
+    /// Notes whether the load balancer checks its members; tells whether that is news.
+    pub(super) fn set_checked(&self, key: &Key, checked: bool) -> bool {
+        self.with(key, |record| std::mem::replace(&mut record.checked, checked) != checked)
+    }
+
+    /// Whether the load balancer checks its members; not before a pass has seen that it does.
+    pub(super) fn is_checked(&self, key: &Key) -> bool {
+        self.with(key, |record| record.checked)
     }
 
     /// Whether the Service has lost all members since the last pass.

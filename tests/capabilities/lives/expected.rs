@@ -37,6 +37,8 @@ pub struct Cluster {
     slices: Vec<EndpointSlice>,
     /// Address → interface.
     interfaces: BTreeMap<String, String>,
+    /// Load balancer, port and protocol of each listener → the name of its group, and whether it checks members.
+    checks: BTreeMap<(String, u16, String), (String, bool)>,
 }
 
 /// Annotation, the setting it stands for, and whose listeners have it.
@@ -57,7 +59,20 @@ impl Cluster {
             let all = state.ecs.interfaces.values();
             all.flat_map(|one| one.private_ips.iter().map(|ip| (ip.to_string(), one.id.clone()))).collect()
         });
-        Self { nodes: kube.list(), slices: kube.list(), interfaces }
+        let checks = cloud.with_state(|state| {
+            let mut checks = BTreeMap::new();
+            for (id, lb) in &state.slb.load_balancers {
+                for listener in &lb.listeners {
+                    let group =
+                        listener.group().and_then(|id| state.slb.groups.get(id)).map(|group| group.name.clone());
+                    let protocol = format!("{:?}", listener.protocol).to_lowercase();
+                    let is_on = listener.setting("HealthCheck") != Some("off");
+                    checks.insert((id.clone(), listener.port, protocol), (group.unwrap_or_default(), is_on));
+                }
+            }
+            checks
+        });
+        Self { nodes: kube.list(), slices: kube.list(), interfaces, checks }
     }
 
     /// What `service` should have; nothing unless it is of type LoadBalancer.
@@ -107,7 +122,7 @@ impl Cluster {
         // The best there are: a node that is not ready, or about to go, is better than none.
         if nodes.iter().any(|node| !is_leaving(node)) {
             nodes.retain(|node| !is_leaving(node));
-            if nodes.iter().any(|node| is_ready(node)) {
+            if !self.is_checked(service) && nodes.iter().any(|node| is_ready(node)) {
                 nodes.retain(|node| is_ready(node));
             }
         }
@@ -121,6 +136,25 @@ impl Cluster {
             Some(format!("ecs {} :{number} *{weight}", name.split_once('.')?.1))
         };
         nodes.iter().filter_map(member).collect()
+    }
+
+    /// Whether the load balancer finds out by itself which members work. Listeners of HTTP are made without.
+    fn is_checked(&self, service: &Service) -> bool {
+        let id = service.metadata.labels.iter().flatten().find(|(key, _)| key.ends_with("/loadbalancer-id"));
+        let id = id.map(|(_, id)| id.clone()).unwrap_or_default();
+        let ours_to_make = ours(service, "id").is_none() || ours(service, "force-override-listeners") == Some("true");
+        if !ours_to_make {
+            let tail = mark("", service).trim_start_matches("k8s/").to_owned();
+            let mut leading =
+                self.checks.iter().filter(|((lb, ..), (group, _))| *lb == id && group.ends_with(&tail)).peekable();
+            return leading.peek().is_some() && leading.all(|(_, (_, is_on))| *is_on);
+        }
+        let mut ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+        ports.all(|port| {
+            let protocol = protocol_of(service, port);
+            let key = (id.clone(), u16::try_from(port.port).unwrap(), protocol.clone());
+            self.checks.get(&key).map_or(!protocol.starts_with("http"), |(_, is_on)| *is_on)
+        })
     }
 
     /// Address, port and node of the ready endpoints.

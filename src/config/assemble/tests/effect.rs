@@ -54,7 +54,7 @@ fn every_key_with_an_effect_has_one() {
         let value = match key.name {
             "serviceBackendType" => "eni",
             "serviceControlPlaneNodes" => "include",
-            "disablePublicSLB" => "true",
+            "disablePublicSLB" | "serviceOnlyReadyNodes" => "true",
             "featureGates" => "IPv6DualStack=true",
             "nodeMonitorPeriod" | "nodeAddrSyncPeriod" => "20",
             "assumeRoleArn" => "acs:ram::1:role/r",

@@ -6,7 +6,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::*;
+use super::{nodes::TO_BE_DELETED_TAINT, *};
 
 fn node(name: &str) -> Node {
     Node {
@@ -64,7 +64,7 @@ static NOBODY: BTreeSet<String> = BTreeSet::new();
 
 fn around<'a>(nodes: &'a [Arc<Node>], slices: &'a [Arc<EndpointSlice>]) -> Around<'a> {
     let control_plane = ControlPlaneNodes::Legacy;
-    Around { eni: false, ipv6: false, control_plane, nodes, slices, admitted: &NOBODY }
+    Around { eni: false, ipv6: false, control_plane, only_ready: true, nodes, slices, admitted: &NOBODY }
 }
 
 fn weights(backends: &Backends) -> Vec<(&str, u8)> {
@@ -124,6 +124,31 @@ fn the_best_nodes_there_are_become_members() {
         let names: Vec<_> = nodes.iter().map(|node| node.metadata.name.clone().unwrap()).collect();
         let backends = of(&service("Cluster"), nodes, vec![]);
         assert_eq!(backends.instances.keys().collect::<Vec<_>>(), wanted, "{names:?}");
+    }
+}
+
+/// S01, S11: where the load balancer checks its members, readiness makes no difference. Whether an instance
+/// is switched off does: the cloud takes none that is.
+#[test]
+fn unready_nodes_stay_where_the_load_balancer_checks_them() {
+    let tainted = |name: &str, key: &str| {
+        let mut node = unready(name);
+        node.spec.as_mut().unwrap().taints = Some(vec![Taint { key: key.into(), ..Taint::default() }]);
+        node
+    };
+    let off = tainted("off", "node.cloudprovider.kubernetes.io/shutdown");
+    let new = tainted("new", "node.cloudprovider.kubernetes.io/uninitialized");
+    for (only_ready, nodes, wanted) in [
+        (false, vec![node("a"), unready("b"), off.clone(), new.clone()], vec!["i-a", "i-b"]),
+        (true, vec![node("a"), unready("b"), off.clone(), new.clone()], vec!["i-a"]),
+        (false, vec![unready("b"), off.clone()], vec!["i-b"]),
+        (false, vec![off.clone()], vec!["i-off"]),
+        (true, vec![unready("b")], vec!["i-b"]),
+    ] {
+        let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
+        let around = Around { only_ready, ..around(&nodes, &[]) };
+        let found = backends(&service("Cluster"), &Requested::default(), &around);
+        assert_eq!(found.instances.into_keys().collect::<Vec<_>>(), wanted, "only ready ones: {only_ready}");
     }
 }
 

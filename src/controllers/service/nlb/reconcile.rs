@@ -21,6 +21,7 @@ use crate::{
     controllers::service::{
         Controller, Key,
         annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
+        checks,
         class::{self, Kind, Wants},
         hash, members,
         ownership::{CLUSTER_TAG, NETWORK_FINALIZER, OWNER_TAG, Owner, SECURITY_GROUP_LABEL},
@@ -102,17 +103,17 @@ impl Controller {
         if audit {
             self.network.known.doubt_all(&owner, requested.id.as_ref());
         }
-        let waiting = self.look_at_pods(key, &self.slices(key)).await.map_err(|error| about_gates(key, &error))?;
-        let backends = self.compute_backends(key, service, &requested.members);
-        for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
-            self.recorder.warning(&object, "SkipSyncBackends", format!("not a member of the load balancer: {notice}"));
-        }
+        let (nodes, slices) = (self.cache.nodes.list(), self.slices(key));
+        let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
+        let backends = self.compute_backends(key, service, &requested.members, &nodes, &slices);
         self.records.set_backends(key, &backends);
         let _turn = match &requested.id {
             Some(id) => Some(self.network.known.turn(id).await),
             None => None,
         };
         let state = self.find_network(service, &owner, &requested, had_finalizer).await?;
+        let checked = checks::are_checked_by_groups(&requested, &state.groups);
+        let backends = self.backends_if_checked(key, service, &requested.members, checked, backends);
         let by_address = requested.group_kind == NetworkGroupKind::Ip;
         let there = state.groups.iter().flat_map(|group| &group.members);
         let interfaces = if by_address {
