@@ -10,6 +10,7 @@
 pub mod access;
 pub mod annotations;
 pub mod apply;
+pub mod checks;
 pub mod class;
 pub mod desired;
 pub mod endpoints;
@@ -73,6 +74,8 @@ pub struct Options {
     pub ipv6_members: bool,
     /// Whether nodes of the control plane are members.
     pub control_plane_nodes: ControlPlaneNodes,
+    /// Whether nodes that are not ready are no members even where the load balancer checks its members.
+    pub only_ready_nodes: bool,
     /// Number of Services worked on at once.
     pub workers: usize,
     /// How long changes of nodes and endpoints are collected before they are acted on.
@@ -129,6 +132,7 @@ impl Options {
             eni_by_default: false,
             ipv6_members: false,
             control_plane_nodes: ControlPlaneNodes::default(),
+            only_ready_nodes: false,
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_hours(6),
@@ -202,6 +206,7 @@ impl Controller {
             () = self.cache.synced() => {}
         }
         self.watch();
+        self.announce_pods();
         let mut tasks = JoinSet::new();
         for _ in 0..self.options.workers.max(1) {
             tasks.spawn(self.clone().work());

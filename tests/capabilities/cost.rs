@@ -1,7 +1,11 @@
 //! What things cost in API calls: the cloud's rate limits set the pace.
 
+mod many;
+mod pods;
+
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
 use crate::support::play;
@@ -61,7 +65,7 @@ fn a_member_that_comes_or_goes_costs_one_call_a_group() {
         stage.pass(Duration::from_secs(30)).await;
         assert_eq!(slb(stage.words()), ["slb.AddVServerGroupBackendServers"]);
         stage.clear_calls();
-        stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+        stage.world.kube.delete::<Node>("", &nodes[0]).unwrap();
         stage.pass(Duration::from_secs(20)).await;
         assert_eq!(slb(stage.words()), ["slb.RemoveVServerGroupBackendServers"]);
     });

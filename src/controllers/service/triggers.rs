@@ -3,7 +3,7 @@
 //! Changes of a Service are acted on at once. Changes of Nodes and EndpointSlices are collected
 //! for a moment, and then only Services whose own members changed get a pass.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::{
     core::v1::{Node, Service},
@@ -16,9 +16,11 @@ use super::{
     Controller, Key,
     annotations::Annotations,
     class::{self, Kind},
-    members, publish,
+    members::{self, Backends},
+    publish,
 };
 use crate::{
+    cloud::NetworkGroupKind,
     controllers::queue::Priority,
     kubernetes::{cache::Change, events::reference_of},
 };
@@ -125,22 +127,60 @@ impl Controller {
                 () = cancel.cancelled() => return,
                 () = tokio::time::sleep(self.options.settle) => {}
             }
-            for service in self.cache.services.list() {
-                if !self.is_wanted(&service) || class::is_deleting(&service) {
-                    continue;
+            let mut changed = Vec::new();
+            self.for_each_backends(|service, backends, needs_interfaces| {
+                let key = Key::of(service);
+                if self.records.backends_changed(&key, &backends) {
+                    if needs_interfaces {
+                        self.interfaces.announce(&backends.pods);
+                    }
+                    changed.push((key, urgency(service)));
                 }
-                let key = Key::of(&service);
-                let annotations = Annotations::of(&service);
-                let requested = match self.kind {
-                    Kind::Clb => annotations.parse_for_members(),
-                    Kind::Nlb => annotations.parse_network().map(|requested| requested.members).ok(),
-                };
-                // Where it cannot be told who the members are, they stay as they are.
-                let Some(requested) = requested else { continue };
-                if self.records.backends_changed(&key, &self.compute_backends(&key, &service, &requested)) {
-                    self.queue.add(key, urgency(&service));
-                }
+            });
+            // Only now, so that the first one asks for the interfaces of all.
+            for (key, urgency) in changed {
+                self.queue.add(key, urgency);
             }
+        }
+    }
+
+    /// Lets the interfaces of all Services' pods be asked for together with those of the first one.
+    pub(super) fn announce_pods(&self) {
+        self.for_each_backends(|_, backends, needs_interfaces| {
+            if needs_interfaces {
+                self.interfaces.announce(&backends.pods);
+            }
+        });
+    }
+
+    /// What stands behind each Service that is to have a load balancer of ours, and whether the interfaces of
+    /// its pods count.
+    fn for_each_backends(&self, mut act: impl FnMut(&Service, Backends, bool)) {
+        let nodes = self.cache.nodes.list();
+        let mut slices: BTreeMap<Key, Vec<Arc<EndpointSlice>>> = BTreeMap::new();
+        for slice in self.cache.slices.list() {
+            if let Some(key) = service_of(&slice) {
+                slices.entry(key).or_default().push(slice);
+            }
+        }
+        for service in self.cache.services.list() {
+            if !self.is_wanted(&service) || class::is_deleting(&service) {
+                continue;
+            }
+            let key = Key::of(&service);
+            let annotations = Annotations::of(&service);
+            let requested = match self.kind {
+                Kind::Clb => annotations.parse_for_members().map(|requested| (requested, true)),
+                Kind::Nlb => annotations
+                    .parse_network()
+                    .map(|requested| (requested.members, requested.group_kind == NetworkGroupKind::Instance))
+                    .ok(),
+            };
+            // Where it cannot be told who the members are, they stay as they are.
+            let Some((requested, needs_interfaces)) = requested else { continue };
+            let slices = slices.get(&key).map_or(&[][..], Vec::as_slice);
+            let backends = self.compute_backends(&key, &service, &requested, &nodes, slices);
+            act(&service, backends, needs_interfaces);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         Controller, Key,
         annotations::{Annotations, Mistakes, Requested},
         apply::Pass,
-        class, desired,
+        checks, class, desired,
         ownership::Owner,
     },
 };
@@ -49,8 +49,9 @@ impl Controller {
         requested: Requested,
     ) -> Result<(Vec<Error>, Vec<String>), Failure> {
         let owner = Owner::of(service, &self.options.cluster_id);
-        let waiting = self.look_at_pods(key, &self.slices(key)).await.map_err(|error| about_gates(key, &error))?;
-        let backends = self.compute_backends(key, service, &requested);
+        let (nodes, slices) = (self.cache.nodes.list(), self.slices(key));
+        let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
+        let backends = self.compute_backends(key, service, &requested, &nodes, &slices);
         self.records.set_backends(key, &backends);
         let _turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
@@ -59,6 +60,9 @@ impl Controller {
         let Some(state) = self.find(key, service, &owner, &requested, true).await? else {
             return Ok((Vec::new(), Vec::new()));
         };
+        // Listeners stay as they are, so what they check is what counts.
+        let checked = checks::are_checked(service, &requested, &owner, &state.listeners, &state.groups);
+        let backends = self.backends_if_checked(key, service, &requested, checked, backends);
         let there = state.groups.iter().flat_map(|group| &group.members);
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
