@@ -19,13 +19,13 @@ const LONE: &[&str] = &["--leader-elect=false"];
 const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
 
 /// Notes by group the fewest members there were after any call, once the group had some.
-struct Lowest {
+struct Watched {
     way: InProcess,
     cloud: Cloud,
     lowest: Mutex<BTreeMap<String, usize>>,
 }
 
-impl Lowest {
+impl Watched {
     fn of(stage: &Stage) -> Arc<Self> {
         let way = InProcess::new(stage.cloud().router());
         Arc::new(Self { way, cloud: stage.cloud().clone(), lowest: Mutex::default() })
@@ -43,7 +43,7 @@ impl Lowest {
 }
 
 #[async_trait]
-impl Transport for Lowest {
+impl Transport for Watched {
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
         let answer = self.way.send(request).await;
         self.look();
@@ -164,12 +164,12 @@ fn a_pod_is_looked_up_once_and_one_that_the_cloud_does_not_show_again_and_again(
 fn a_rolling_update_of_a_hundred_pods_is_written_in_few_calls_with_successors_first() {
     play(|stage| async move {
         let all = addresses(&stage, 200);
-        let lowest = Lowest::of(&stage);
-        let _replica = stage.start_over(lowest.clone(), LONE, json!({}));
+        let watched = Watched::of(&stage);
+        let _replica = stage.start_over(watched.clone(), LONE, json!({}));
         slice(&stage, "web", &all[..100]);
         expose(&stage, "web");
         filled(&stage, 1, 100).await;
-        lowest.lowest.lock().clear();
+        watched.lowest.lock().clear();
         stage.clear_calls();
         for step in 1..=10 {
             slice(&stage, "web", &all[step * 10..100 + step * 10]);
@@ -181,7 +181,11 @@ fn a_rolling_update_of_a_hundred_pods_is_written_in_few_calls_with_successors_fi
         assert!(writes("Remove") <= 6, "twenty a call: {:?}", stage.words());
         assert!(count(&stage, "ecs.DescribeNetworkInterfaces") <= 6, "{:?}", stage.words());
         assert_eq!(slb(stage.words()).len(), writes("Add") + writes("Remove"), "no reads: {:?}", stage.words());
-        assert_eq!(lowest.lowest.lock().values().copied().collect::<Vec<_>>(), [100], "none goes before its successor");
+        assert_eq!(
+            watched.lowest.lock().values().copied().collect::<Vec<_>>(),
+            [100],
+            "none goes before its successor"
+        );
     });
 }
 

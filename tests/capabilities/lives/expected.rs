@@ -153,7 +153,7 @@ impl Cluster {
         ports.all(|port| {
             let protocol = protocol_of(service, port);
             let key = (id.clone(), u16::try_from(port.port).unwrap(), protocol.clone());
-            self.checks.get(&key).map_or(!protocol.starts_with("http"), |(_, is_on)| *is_on)
+            self.checks.get(&key).map_or_else(|| !protocol.starts_with("http"), |(_, is_on)| *is_on)
         })
     }
 
