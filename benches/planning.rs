@@ -76,7 +76,7 @@ impl Scene {
     fn backends(&self) -> Backends {
         let around = Around {
             eni: false,
-            ipv6: false,
+            families: members::Families::V4,
             control_plane: ControlPlaneNodes::Legacy,
             only_ready: false,
             nodes: &self.nodes,

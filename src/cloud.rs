@@ -175,6 +175,9 @@ pub trait NetworkLoadBalancers: Send + Sync {
     /// the answer.
     async fn network_groups(&self, ids: &[ServerGroupId]) -> Result<Vec<NetworkGroup>, Error>;
 
+    /// The members of all groups of the region (NLB `ListServerGroupServers`, ⌈M/100⌉ calls).
+    async fn network_members(&self) -> Result<BTreeMap<ServerGroupId, Vec<Member>>, Error>;
+
     /// The certificates for further domains of a TCPSSL listener (NLB `ListListenerCertificates`).
     async fn additional_certificates(&self, listener: &ListenerId) -> Result<Vec<String>, Error>;
 

@@ -97,6 +97,16 @@ impl NetworkLoadBalancers for Alibaba {
         self.members_of_each(all).await
     }
 
+    async fn network_members(&self) -> Result<BTreeMap<ServerGroupId, Vec<Member>>, Error> {
+        let request = read("ListServerGroupServers").about("all groups");
+        let mut members = BTreeMap::<ServerGroupId, Vec<Member>>::new();
+        for server in self.client().read_by_token::<wire::Servers>(request).await? {
+            let group = server.group();
+            members.entry(group).or_default().extend(server.into_member());
+        }
+        Ok(members)
+    }
+
     async fn additional_certificates(&self, listener: &ListenerId) -> Result<Vec<String>, Error> {
         let request = nlb("ListListenerCertificates")
             .about(listener)
@@ -202,12 +212,7 @@ impl Alibaba {
         if groups.iter().filter(|(_, members)| *members > 0).count() <= 1 {
             return self.members_of_each(groups).await;
         }
-        let request = read("ListServerGroupServers").about(format!("{} groups", groups.len()));
-        let mut members = BTreeMap::<ServerGroupId, Vec<Member>>::new();
-        for server in self.client().read_by_token::<wire::Servers>(request).await? {
-            let group = server.group();
-            members.entry(group).or_default().extend(server.into_member());
-        }
+        let mut members = self.network_members().await?;
         let with_members = |(group, _): (NetworkGroup, usize)| NetworkGroup {
             members: members.remove(&group.id).unwrap_or_default(),
             ..group

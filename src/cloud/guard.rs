@@ -16,7 +16,7 @@ use ipnet::IpNet;
 use super::{
     AccessList, AccessListId, AccessLists, Action, Certificate, CloudProvider, DomainExtension, Effect, Error,
     Instance, InstanceId, Instances, JobId, JobState, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerState,
-    LoadBalancers, Made, NetworkAction, NetworkEffect, NetworkGroup, NetworkInterface, NetworkInterfaceId,
+    LoadBalancers, Made, Member, NetworkAction, NetworkEffect, NetworkGroup, NetworkInterface, NetworkInterfaceId,
     NetworkInventory, NetworkListener, NetworkLoadBalancer, NetworkLoadBalancers, RegionId, Route, RouteChange,
     RouteOutcome, RouteTable, RouteTableId, Routes, SecurityGroup, SecurityGroupId, ServerGroup, ServerGroupId,
 };
@@ -228,6 +228,10 @@ impl NetworkLoadBalancers for Guarded {
 
     async fn network_groups(&self, ids: &[ServerGroupId]) -> Result<Vec<NetworkGroup>, Error> {
         self.inner.network_groups(ids).await
+    }
+
+    async fn network_members(&self) -> Result<BTreeMap<ServerGroupId, Vec<Member>>, Error> {
+        self.inner.network_members().await
     }
 
     async fn additional_certificates(&self, listener: &ListenerId) -> Result<Vec<String>, Error> {

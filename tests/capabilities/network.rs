@@ -1,9 +1,12 @@
 //! Services on network load balancers.
 
 mod access;
+mod families;
 mod lifecycle;
+mod loss;
 mod pods;
 mod settings;
+mod user_groups;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -81,6 +84,40 @@ pub fn writes(stage: &Stage) -> Vec<String> {
         .map(|call| format!("{}.{}", call.product, call.action))
         .filter(|word| !word.contains("ModifyNetwork"))
         .collect()
+}
+
+/// A network load balancer of the user's, with a listener on port 9000.
+pub async fn by_hand(stage: &Stage) -> (String, String) {
+    let zones = [
+        ("VpcId", "vpc-bp1sim"),
+        ("AddressType", "Internet"),
+        ("LoadBalancerName", "by-hand"),
+        ("ZoneMappings.1.ZoneId", "cn-hangzhou-h"),
+        ("ZoneMappings.1.VSwitchId", "vsw-bp1simh"),
+        ("ZoneMappings.2.ZoneId", "cn-hangzhou-i"),
+        ("ZoneMappings.2.VSwitchId", "vsw-bp1simi"),
+    ];
+    let made = stage.cloud().administer("nlb.CreateLoadBalancer", &zones).unwrap();
+    let id = made["LoadbalancerId"].as_str().unwrap().to_owned();
+    let group = group_by_hand(stage, "by-hand", &[]);
+    stage.pass(Duration::from_secs(3)).await;
+    let listener = [
+        ("LoadBalancerId", id.as_str()),
+        ("ListenerProtocol", "TCP"),
+        ("ListenerPort", "9000"),
+        ("ServerGroupId", group.as_str()),
+    ];
+    stage.cloud().administer("nlb.CreateListener", &listener).unwrap();
+    stage.pass(Duration::from_secs(3)).await;
+    (id, group)
+}
+
+/// A server group of the user's.
+pub fn group_by_hand(stage: &Stage, name: &str, more: &[(&str, &str)]) -> String {
+    let params: Vec<(&str, &str)> =
+        [("VpcId", "vpc-bp1sim"), ("ServerGroupName", name)].into_iter().chain(more.iter().copied()).collect();
+    let made = stage.cloud().administer("nlb.CreateServerGroup", &params).unwrap();
+    made["ServerGroupId"].as_str().unwrap().to_owned()
 }
 
 pub async fn annotate(stage: &Stage, changes: Value) {

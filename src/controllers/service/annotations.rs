@@ -4,9 +4,12 @@
 //! together. What is said here about a key is all there is: nothing else reads annotations.
 
 mod catalogue;
+mod checked;
 mod network;
+mod notice;
 #[cfg(test)]
 mod page;
+mod value;
 mod values;
 
 use std::{collections::BTreeMap, fmt};
@@ -16,7 +19,8 @@ use k8s_openapi::api::core::v1::Service;
 pub use catalogue::notices;
 pub use network::{NetworkRequested, network_notices};
 
-use self::{catalogue::Sets, values::Values};
+use self::catalogue::Sets;
+use super::members::Families;
 use crate::cloud::{AddressType, ListenerSettings, LoadBalancerId, Protocol, ServerGroupId, Setting, VSwitchId};
 
 /// The prefix of the annotations.
@@ -39,7 +43,7 @@ pub struct Requested {
     pub force_override_listeners: bool,
     pub address_type: Option<AddressType>,
     pub address: Option<String>,
-    /// `ipv4` or `ipv6`.
+    /// `ipv4` or `ipv6`; of network load balancers `ipv4` or `DualStack`.
     pub ip_version: Option<String>,
     pub name: Option<String>,
     /// Such as `slb.s1.small`.
@@ -77,8 +81,8 @@ pub struct Requested {
     pub user_groups: BTreeMap<u16, ServerGroupId>,
     /// Weight of all members together, where they go into groups of the user's.
     pub weight: Option<u8>,
-    /// Whether pods are members at their IPv6 addresses, if the cluster lets them.
-    pub ipv6_members: bool,
+    /// At which addresses pods are members, if the cluster and the load balancer let them.
+    pub families: Families,
     /// Whether pods are members at their own addresses; `None` is as the options say.
     pub eni: Option<bool>,
     pub ignores_weights: bool,
@@ -150,6 +154,12 @@ impl<'a> Annotations<'a> {
         self.get("id").map(LoadBalancerId::new)
     }
 
+    /// The user's groups that members go into, as far as they can be made out.
+    pub fn user_groups(&self) -> Vec<ServerGroupId> {
+        let pairs = self.get("vgroup-port").unwrap_or_default().split(',');
+        pairs.filter_map(|pair| pair.split_once(':')).map(|(id, _)| ServerGroupId::new(id.trim())).collect()
+    }
+
     /// Whether pods are members at their own addresses.
     fn eni(&self) -> Option<bool> {
         self.0?.get(BACKEND_TYPE).filter(|value| !value.is_empty()).map(|value| value == "eni")
@@ -162,13 +172,13 @@ impl<'a> Annotations<'a> {
 
     /// Reads and checks everything, or tells all that is wrong.
     pub fn parse(&self) -> Result<Requested, Mistakes> {
-        Values::of(self).requested()
+        values::requested(self)
     }
 
     /// What is asked for as far as it can be told, if that is enough to say who the members are:
     /// no annotation that has a say in it is wrong.
     pub fn parse_for_members(&self) -> Option<Requested> {
-        Values::of(self).requested_of_members()
+        values::requested_of_members(self)
     }
 }
 
@@ -180,10 +190,11 @@ impl Requested {
         self.weight.filter(|_| self.id.is_some() && !self.user_groups.is_empty())
     }
 
-    /// Whether pods are to be members at their IPv6 addresses: only a load balancer with an IPv6 address
-    /// takes them.
-    pub fn uses_ipv6_members(&self) -> bool {
-        self.ipv6_members && self.ip_version.as_deref() == Some("ipv6")
+    /// At which addresses pods are members: only a load balancer with an IPv6 address takes those of IPv6,
+    /// and only where the cluster `lets` it.
+    pub fn families(&self, lets: bool) -> Families {
+        let has_ipv6 = self.ip_version.as_deref().is_some_and(|version| version != "ipv4");
+        if lets && has_ipv6 { self.families } else { Families::V4 }
     }
 
     /// The protocol of a port that the Service gives as `service`.

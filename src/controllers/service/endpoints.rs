@@ -13,6 +13,8 @@ use k8s_openapi::api::discovery::v1::{Endpoint as SliceEndpoint, EndpointSlice};
 pub struct Endpoint {
     /// The first address of the endpoint.
     pub address: IpAddr,
+    /// Its first one of the other family.
+    pub other: Option<IpAddr>,
     pub node: Option<String>,
     /// The pod's UID; the address for endpoints that are no pods.
     pub identity: String,
@@ -32,7 +34,7 @@ struct Conditions {
 
 /// The endpoints that take traffic: the ready ones, or if none at all is ready, those that are
 /// terminating but still serve. A pod that is in several slices counts once; of its addresses, one of
-/// the family asked for is taken if there is one.
+/// the family asked for goes first if there is one.
 ///
 /// `admitted`: UIDs of pods that are not ready only because they wait to be members. They are
 /// taken for ready, or they would wait for ever.
@@ -73,6 +75,7 @@ fn chosen(slices: &[Arc<EndpointSlice>], ipv6: bool, choose: impl Fn(&str, Condi
             let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
             let new = Endpoint {
                 address,
+                other: None,
                 node: endpoint.node_name.clone(),
                 identity: identity.clone(),
                 pod: target.and_then(|target| target.name.clone()),
@@ -80,9 +83,14 @@ fn chosen(slices: &[Arc<EndpointSlice>], ipv6: bool, choose: impl Fn(&str, Condi
             };
             match seen.get(&identity).and_then(|index| endpoints.get_mut(*index)) {
                 // Addresses of the other family are the same pods again.
-                Some(there) if there.address.is_ipv6() != ipv6 && address.is_ipv6() == ipv6 => *there = new,
+                Some(there) if there.address.is_ipv6() != ipv6 && address.is_ipv6() == ipv6 => {
+                    *there = Endpoint { other: Some(there.address), ..new };
+                }
                 // A pod whose ports are divided over slices.
                 Some(there) if there.address == address => there.ports.extend(new.ports),
+                Some(there) if there.address.is_ipv6() != address.is_ipv6() => {
+                    there.other.get_or_insert(address);
+                }
                 Some(_) => {}
                 None => {
                     seen.insert(identity, endpoints.len());

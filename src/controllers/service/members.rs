@@ -57,8 +57,7 @@ pub struct PodBackend {
 pub struct Around<'a> {
     /// Whether pods are members at their own addresses.
     pub eni: bool,
-    /// Whether pods are members at their IPv6 addresses rather than those of IPv4.
-    pub ipv6: bool,
+    pub families: Families,
     pub control_plane: ControlPlaneNodes,
     /// Whether a node must be ready: because the user has it so, or because the load balancer does not find out
     /// by itself which of its members work.
@@ -69,6 +68,16 @@ pub struct Around<'a> {
     pub slices: &'a [Arc<EndpointSlice>],
     /// UIDs of pods that are not ready only because they wait to be members.
     pub admitted: &'a BTreeSet<String>,
+}
+
+/// At which of their addresses pods are members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Families {
+    #[default]
+    V4,
+    V6,
+    /// At each.
+    Both,
 }
 
 /// Where the members of one group listen.
@@ -102,12 +111,12 @@ pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -
     let waiting = endpoints::unready(around.slices).into_iter().map(|endpoint| endpoint.identity);
     backends.waiting = waiting.map(|uid| (uid.clone(), around.admitted.contains(&uid))).collect();
     let weights = Weights::of(requested);
-    let endpoints = endpoints(around.slices, around.ipv6, around.admitted);
+    let endpoints = endpoints(around.slices, around.families == Families::V6, around.admitted);
     if around.eni {
-        let pods: Vec<Endpoint> = endpoints.into_iter().filter(|e| e.address.is_ipv6() == around.ipv6).collect();
+        let pods: Vec<(IpAddr, &Endpoint)> = endpoints.iter().flat_map(|e| around.families.of(e)).collect();
         let weight = weights.among(pods.len());
-        for pod in pods {
-            backends.add_pod(pod, weight);
+        for (address, pod) in pods {
+            backends.add_pod(address, pod, weight);
         }
         return backends;
     }
@@ -125,8 +134,8 @@ pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -
     let virtual_nodes: BTreeSet<&str> =
         around.nodes.iter().filter(has_pods).filter_map(|node| node.metadata.name.as_deref()).collect();
     let on_virtual_nodes = |e: &&Endpoint| e.node.as_deref().is_some_and(|node| virtual_nodes.contains(node));
-    let pods: Vec<&Endpoint> =
-        endpoints.iter().filter(on_virtual_nodes).filter(|e| e.address.is_ipv6() == around.ipv6).collect();
+    let pods: Vec<(IpAddr, &Endpoint)> =
+        endpoints.iter().filter(on_virtual_nodes).flat_map(|e| around.families.of(e)).collect();
     if local {
         let counted = |(node, instance): (&Node, String)| (instance, pods_on(node).unwrap_or_default());
         let instances: Vec<(String, usize)> = instances.into_iter().map(counted).collect();
@@ -134,14 +143,14 @@ pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -
         let weighted = instances.into_iter().map(|(instance, count)| (instance, weights.of_pods(count, all)));
         // Nodes come in order of their names, which makes one map of all cheaper than one by one.
         backends.instances = weighted.collect();
-        for pod in pods {
-            backends.add_pod(pod.clone(), weights.of_pods(1, all));
+        for (address, pod) in pods {
+            backends.add_pod(address, pod, weights.of_pods(1, all));
         }
     } else {
         let weight = weights.among(instances.len() + pods.len());
         backends.instances = instances.into_iter().map(|(_, instance)| (instance, weight)).collect();
-        for pod in pods {
-            backends.add_pod(pod.clone(), weight);
+        for (address, pod) in pods {
+            backends.add_pod(address, pod, weight);
         }
     }
     backends
@@ -175,6 +184,21 @@ pub fn members(
         })
     });
     ports.node_port.into_iter().flat_map(instance).chain(pods).collect()
+}
+
+// === impl Families ===
+
+impl Families {
+    /// The addresses of an endpoint at which it is a member.
+    fn of(self, endpoint: &Endpoint) -> impl Iterator<Item = (IpAddr, &Endpoint)> {
+        let takes = move |address: &IpAddr| match self {
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+            Self::Both => true,
+        };
+        let all = [Some(endpoint.address), endpoint.other];
+        all.into_iter().flatten().filter(takes).map(move |address| (address, endpoint))
+    }
 }
 
 // === impl Weights ===
@@ -216,8 +240,8 @@ fn share(total: u8, part: usize, all: usize) -> u8 {
 // === impl Backends ===
 
 impl Backends {
-    fn add_pod(&mut self, endpoint: Endpoint, weight: u8) {
-        let Endpoint { address, identity, ports, .. } = endpoint;
+    fn add_pod(&mut self, address: IpAddr, endpoint: &Endpoint, weight: u8) {
+        let (identity, ports) = (endpoint.identity.clone(), endpoint.ports.clone());
         self.pods.insert(address, PodBackend { identity, ports, weight });
     }
 }

@@ -211,6 +211,11 @@ pub fn is_mark(text: &str) -> bool {
     Mark::parse(text).is_some() || digest_in(text).is_some()
 }
 
+/// The same for groups of network load balancers, which have tags as well.
+pub fn is_network_group_mark(group: &NetworkGroup) -> bool {
+    Mark::parse_network(&group.name).is_some() || group.tags.contains_key(OWNER_TAG)
+}
+
 /// The digest in a shortened mark.
 fn digest_in(text: &str) -> Option<&str> {
     let parts: Vec<&str> = text.split('/').collect();

@@ -66,11 +66,13 @@ pub fn verdict<G: Ord>(
     there: impl Fn(&G) -> Option<Vec<Member>>,
     nowhere: impl Fn(&IpAddr) -> bool,
 ) -> Verdict {
-    if nowhere(&endpoint.address) {
+    let addresses = [Some(endpoint.address), endpoint.other];
+    if addresses.iter().flatten().any(nowhere) {
         return Verdict::WithoutInterface;
     }
-    let stands_for =
-        |member: &Member| member.address == Some(endpoint.address) || Some(member.server.as_str()) == server;
+    let stands_for = |member: &Member| {
+        (member.address.is_some() && addresses.contains(&member.address)) || Some(member.server.as_str()) == server
+    };
     let same = |a: &Member, b: &Member| (&a.server, a.address, a.port) == (&b.server, b.address, b.port);
     for (group, wanted) in wanted {
         let Some(there) = there(group) else { return Verdict::NotYet };
@@ -107,6 +109,7 @@ mod tests {
     fn endpoint() -> Endpoint {
         Endpoint {
             address: "10.1.0.1".parse().unwrap(),
+            other: Some("2001:db8::1".parse().unwrap()),
             node: Some("n1".into()),
             identity: "u-1".into(),
             pod: Some("web-1".into()),
@@ -141,7 +144,10 @@ mod tests {
         let missing_in_one = [Some(vec![http.clone(), other]), Some(vec![])];
         assert_eq!(judge(None, &wanted, &missing_in_one), Verdict::NotYet);
         assert_eq!(judge(None, &wanted, &[Some(vec![http.clone()]), None]), Verdict::NotYet, "no such group yet");
-        assert_eq!(judge(None, &wanted, &[Some(vec![http]), Some(vec![tls])]), Verdict::Registered);
+        assert_eq!(judge(None, &wanted, &[Some(vec![http.clone()]), Some(vec![tls])]), Verdict::Registered);
+        let at_both = [vec![http.clone(), pod("2001:db8::1", 80)]];
+        assert_eq!(judge(None, &at_both, &[Some(vec![http])]), Verdict::NotYet, "at one of its addresses");
+        assert_eq!(judge(None, &at_both, &[Some(at_both[0].clone())]), Verdict::Registered);
     }
 
     #[test]

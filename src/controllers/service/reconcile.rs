@@ -4,7 +4,7 @@ mod cleanup;
 mod doubts;
 pub(super) mod failure;
 mod limits;
-mod lost;
+pub(super) mod lost;
 mod members_alone;
 mod reuse;
 mod unheeded;
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use self::{
     failure::{Failure, cluster},
     limits::Leftovers,
+    lost::Lost,
 };
 use super::{
     Controller, Key,
@@ -218,7 +219,7 @@ impl Controller {
         }
         match (Annotations::of(service).parse(), SourceRanges::of(service)) {
             (Ok(requested), Ok(ranges)) => {
-                self.tell_of_ipv6(key, &reference_of(service), &requested);
+                self.tell_of_ipv6(key, &reference_of(service), &requested, "ipv6");
                 Ok((requested, ranges))
             }
             (requested, ranges) => {
@@ -290,12 +291,14 @@ impl Controller {
         opened.map_err(|error| about_gates(key, &error))
     }
 
-    fn tell_of_ipv6(&self, key: &Key, object: &ObjectReference, requested: &Requested) {
-        let in_vain = requested.ipv6_members && !(requested.uses_ipv6_members() && self.options.ipv6_members);
+    /// `needed` is the value that goes with members of IPv6.
+    pub(super) fn tell_of_ipv6(&self, key: &Key, object: &ObjectReference, requested: &Requested, needed: &str) {
+        let in_vain = requested.families != requested.families(self.options.ipv6_members);
         let notice = in_vain.then(|| {
-            "members keep their IPv4 addresses: backend-ip-version needs the annotation ip-version to be ipv6, too, and the \
-             feature gate IPv6DualStack"
-                .to_owned()
+            format!(
+                "members keep their IPv4 addresses: backend-ip-version needs the annotation ip-version to be {needed}, too, \
+                 and the feature gate IPv6DualStack"
+            )
         });
         for notice in self.records.new_notices(key, "ipv6", notice) {
             self.recorder.warning(object, "UnsupportedAnnotation", notice);
@@ -363,7 +366,7 @@ impl Controller {
     ) -> Backends {
         let around = Around {
             eni: requested.eni.unwrap_or(self.options.eni_by_default),
-            ipv6: requested.uses_ipv6_members() && self.options.ipv6_members,
+            families: requested.families(self.options.ipv6_members),
             control_plane: self.options.control_plane_nodes,
             only_ready: self.options.only_ready_nodes || !self.records.is_checked(key),
             nodes,
@@ -405,7 +408,20 @@ impl Controller {
         let state = self.known.find(&*self.cloud, owner, shown_id.as_ref(), may_be_older).await?;
         self.tell_doubles(key, service, owner);
         match (&state, shown) {
-            (None, Some(address)) => self.lost(key, service, owner, requested, address).await,
+            (None, Some(address)) => {
+                // It may be back, or tagged again, by the next try.
+                self.known.doubt_absence(owner);
+                let is_there = match &shown_id {
+                    Some(id) => self.known.state(&*self.cloud, id).await?.is_some(),
+                    None => false,
+                };
+                if let Some(id) = &shown_id {
+                    self.known.doubt(id);
+                }
+                let lost = Lost { id: shown_id, shown: address, is_there, recreates: requested.recreates };
+                self.lost(key, service, owner, lost)?;
+                Ok(None)
+            }
             (None, None) => {
                 self.known.note_absent(owner);
                 Ok(None)
@@ -487,7 +503,7 @@ impl Controller {
 }
 
 /// The id that the Service's label shows.
-fn shown_id(service: &Service) -> Option<&str> {
+pub(super) fn shown_id(service: &Service) -> Option<&str> {
     service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
 }
 

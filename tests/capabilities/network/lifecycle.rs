@@ -7,37 +7,10 @@ use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
 use super::{
-    ZONES, annotate, balancers, expose, expose_with, gone, groups, host_name, key, listeners, shown, web, writes,
+    ZONES, annotate, balancers, by_hand, expose, expose_with, gone, groups, host_name, key, listeners, shown, web,
+    writes,
 };
 use crate::support::{Stage, address_of, play};
-
-/// A network load balancer of the user's, with a listener on port 9000.
-async fn by_hand(stage: &Stage) -> (String, String) {
-    let zones = [
-        ("VpcId", "vpc-bp1sim"),
-        ("AddressType", "Internet"),
-        ("LoadBalancerName", "by-hand"),
-        ("ZoneMappings.1.ZoneId", "cn-hangzhou-h"),
-        ("ZoneMappings.1.VSwitchId", "vsw-bp1simh"),
-        ("ZoneMappings.2.ZoneId", "cn-hangzhou-i"),
-        ("ZoneMappings.2.VSwitchId", "vsw-bp1simi"),
-    ];
-    let made = stage.cloud().administer("nlb.CreateLoadBalancer", &zones).unwrap();
-    let id = made["LoadbalancerId"].as_str().unwrap().to_owned();
-    let group = [("VpcId", "vpc-bp1sim"), ("ServerGroupName", "by-hand")];
-    let made = stage.cloud().administer("nlb.CreateServerGroup", &group).unwrap();
-    let group = made["ServerGroupId"].as_str().unwrap().to_owned();
-    stage.pass(Duration::from_secs(3)).await;
-    let listener = [
-        ("LoadBalancerId", id.as_str()),
-        ("ListenerProtocol", "TCP"),
-        ("ListenerPort", "9000"),
-        ("ServerGroupId", group.as_str()),
-    ];
-    stage.cloud().administer("nlb.CreateListener", &listener).unwrap();
-    stage.pass(Duration::from_secs(3)).await;
-    (id, group)
-}
 
 fn foreign(stage: &Stage, group: &str) -> String {
     let listeners: Vec<_> = listeners(stage).into_iter().filter(|l| l.port == 9000).collect();

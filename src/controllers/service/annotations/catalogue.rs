@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
 
-use super::{Annotations, LEGACY_PREFIX, PREFIX};
+use super::{
+    notice::{lacks, unknown, without_effect},
+    value::Value::{self, AnyCase, Colons, List, Number, Pairs, Present, Text, Word},
+};
 use crate::cloud::Setting;
 
 /// One annotation.
@@ -20,27 +23,6 @@ pub(super) struct Annotation {
     pub(super) default: &'static str,
     /// What it does, and what a change of it does, where that is not "changed in place".
     pub(super) about: &'static str,
-}
-
-/// What a value may be.
-#[derive(Clone, Copy)]
-pub(super) enum Value {
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// One of these words in any letter case.
-    AnyCase(&'static [&'static str]),
-    /// A whole number in this range.
-    Number(i64, i64),
-    /// Text of at most so many characters.
-    Text(usize),
-    /// Anything that is not empty.
-    Present,
-    /// `key=value` pairs, joined by commas.
-    Pairs,
-    /// Pairs joined by colons, joined by commas; the text shows the form.
-    Colons(&'static str),
-    /// Words joined by commas.
-    List,
 }
 
 /// What an annotation sets.
@@ -61,7 +43,6 @@ pub(in crate::controllers::service) enum Sets {
 }
 
 use Sets::{Layer4, Layer7, Listener};
-use Value::{AnyCase, Colons, List, Number, Pairs, Present, Text, Word};
 
 const ON_OFF: Value = Word(&["on", "off"]);
 
@@ -452,12 +433,6 @@ pub(super) const ALL: &[Annotation] = &[
     network("zone-maps"),
 ];
 
-/// Keys under our prefix that choose the controller; see `class`.
-pub(super) const CLASS: &[&str] = &["type", "tunnel-type"];
-
-/// Annotations that mean something only together with another.
-const NEEDS: &[(&str, &str)] = &[("vgroup-port", "id"), ("weight", "vgroup-port")];
-
 /// The annotation with this suffix.
 pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {
     ALL.iter().find(|annotation| annotation.suffix == suffix)
@@ -466,30 +441,11 @@ pub(super) fn find(suffix: &str) -> Option<&'static Annotation> {
 /// What to tell the user about annotations that have no effect: those that this version does not
 /// act on, and those that nobody knows, with the nearest known key.
 pub fn notices(service: &Service) -> BTreeMap<String, String> {
-    let mut notices = BTreeMap::new();
-    let annotations = Annotations::of(service);
-    for key in service.metadata.annotations.iter().flatten().map(|(key, _)| key) {
-        let Some(suffix) = key.strip_prefix(PREFIX).or_else(|| key.strip_prefix(LEGACY_PREFIX)) else { continue };
-        if CLASS.contains(&suffix) {
-            continue;
-        }
-        let why = match find(suffix) {
-            None => format!("it is not known; the nearest known one is {PREFIX}{}", nearest(suffix)),
-            Some(Annotation { sets: Sets::Network, .. }) => "it is for network load balancers".to_owned(),
-            Some(Annotation { sets: Sets::Nothing, about: "", .. }) => "this version does not handle it".to_owned(),
-            Some(Annotation { sets: Sets::Nothing, about, .. }) => (*about).to_owned(),
-            Some(_) => match NEEDS.iter().find(|(needing, _)| *needing == suffix) {
-                Some((_, needed)) if annotations.get(needed).is_none() => format!("it needs {PREFIX}{needed}"),
-                _ => continue,
-            },
-        };
-        notices.insert(key.clone(), format!("annotation {key} has no effect: {why}"));
-    }
-    notices
-}
-
-fn nearest(suffix: &str) -> &'static str {
-    let likeness = |annotation: &&Annotation| strsim::jaro_winkler(annotation.suffix, suffix);
-    let nearest = ALL.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    nearest.map_or("", |annotation| annotation.suffix)
+    without_effect(service, |annotations, suffix| match find(suffix) {
+        None => Some(unknown(suffix, ALL.iter().map(|annotation| annotation.suffix))),
+        Some(Annotation { sets: Sets::Network, .. }) => Some("it is for network load balancers".to_owned()),
+        Some(Annotation { sets: Sets::Nothing, about: "", .. }) => Some("this version does not handle it".to_owned()),
+        Some(Annotation { sets: Sets::Nothing, about, .. }) => Some((*about).to_owned()),
+        Some(_) => lacks(annotations, suffix),
+    })
 }

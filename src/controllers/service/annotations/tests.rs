@@ -1,4 +1,4 @@
-use super::{catalogue::Value, *};
+use super::{value::Value, *};
 use crate::cloud::{Protocol, Setting};
 
 fn service(annotations: &[(&str, &str)]) -> Service {

@@ -64,7 +64,7 @@ static NOBODY: BTreeSet<String> = BTreeSet::new();
 
 fn around<'a>(nodes: &'a [Arc<Node>], slices: &'a [Arc<EndpointSlice>]) -> Around<'a> {
     let control_plane = ControlPlaneNodes::Legacy;
-    Around { eni: false, ipv6: false, control_plane, only_ready: true, nodes, slices, admitted: &NOBODY }
+    Around { eni: false, families: Families::V4, control_plane, only_ready: true, nodes, slices, admitted: &NOBODY }
 }
 
 fn weights(backends: &Backends) -> Vec<(&str, u8)> {
@@ -395,13 +395,14 @@ fn pods_are_members_at_the_family_asked_for() {
     let v4 = slice(vec![pod("10.1.0.1", "u-1"), pod("10.1.0.2", "u-2")], &[("", 80)]);
     let v6 = slice(vec![pod("2001:db8::1", "u-1"), pod("2001:db8::3", "u-3")], &[("", 80)]);
     let slices = [v4, v6];
-    let of = |ipv6| {
-        let around = Around { eni: true, ipv6, ..around(&[], &slices) };
+    let of = |families| {
+        let around = Around { eni: true, families, ..around(&[], &slices) };
         let found = backends(&service("Cluster"), &Requested::default(), &around);
         found.pods.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(of(false), ["10.1.0.1", "10.1.0.2"]);
-    assert_eq!(of(true), ["2001:db8::1", "2001:db8::3"]);
+    assert_eq!(of(Families::V4), ["10.1.0.1", "10.1.0.2"]);
+    assert_eq!(of(Families::V6), ["2001:db8::1", "2001:db8::3"]);
+    assert_eq!(of(Families::Both), ["10.1.0.1", "10.1.0.2", "2001:db8::1", "2001:db8::3"]);
     // Behind node ports the family makes no difference, and a pod counts once.
     let found = among(&service("Local"), &Requested::default(), &[Arc::new(node("a"))], &slices);
     assert_eq!(weights(&found), [("i-a", 3)]);

@@ -111,8 +111,12 @@ impl<'a> Pass<'a> {
         self.outcome.busy.is_some() || self.state.locks().iter().any(|lock| !self.memory.jobs.knows(lock))
     }
 
-    /// Load balancers in the making have no job, and neither has what another process began.
+    /// Load balancers in the making have no job, and neither has what another process began. Other
+    /// Services' jobs may work on what is shared with them.
     fn wait_for_locks(&self) {
+        for lock in self.state.locks() {
+            self.memory.jobs.wait_with(&lock, self.key);
+        }
         if let Some(there) = &self.state.load_balancer
             && !matches!(there.load_balancer.status, NetworkStatus::Active | NetworkStatus::Unusable)
         {

@@ -12,14 +12,14 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 use crate::{
     cloud::{
         AddressType, Member, MemberKind, NetworkGroupKind, NetworkGroupSetting, NetworkGroupSettings,
-        NetworkListenerSettings, NetworkProtocol, PortRange, RulePolicy, SourceRule,
+        NetworkListenerSettings, NetworkProtocol, PortRange, RulePolicy, ServerGroupId, SourceRule,
         network_action::{CreateNetworkGroup, CreateNetworkLoadBalancer, CreateSecurityGroup},
     },
     controllers::service::{
         Options,
         annotations::NetworkRequested,
-        desired::target_port,
-        members::{self, Backends, Ports},
+        desired::{GroupKey, target_port},
+        members::{self, Backends, Families, Ports},
         ownership::{Owner, PROTECTION_REASON, ports_word},
     },
 };
@@ -35,8 +35,7 @@ pub struct Desired {
     /// What to make the load balancer from, if it is to be made; without a token.
     pub create: CreateNetworkLoadBalancer,
     pub listeners: BTreeMap<(NetworkProtocol, PortRange), DesiredListener>,
-    /// By name.
-    pub groups: BTreeMap<String, DesiredGroup>,
+    pub groups: BTreeMap<GroupKey, DesiredGroup>,
     /// `None` if everybody may come.
     pub sources: Option<DesiredSources>,
     /// The Service may have had source ranges before.
@@ -51,8 +50,8 @@ pub struct Desired {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredListener {
     pub description: String,
-    /// Name of the group it sends traffic to.
-    pub group: String,
+    /// The group it sends traffic to.
+    pub group: GroupKey,
     pub settings: NetworkListenerSettings,
     /// `None` leaves alone what is there.
     pub additional_certificates: Option<BTreeSet<String>>,
@@ -61,8 +60,9 @@ pub struct DesiredListener {
 /// A group that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredGroup {
+    /// What it is made from; one of the user's has to be like that.
     pub create: CreateNetworkGroup,
-    /// What is kept so afterwards.
+    /// What is kept so afterwards; nothing of a group of the user's.
     pub keep: NetworkGroupSettings,
     pub members: Vec<Member>,
 }
@@ -83,7 +83,21 @@ pub struct Around<'a> {
     /// Instance → its node's address, for groups of addresses.
     pub addresses: &'a BTreeMap<String, IpAddr>,
     pub ranges: &'a BTreeSet<IpNet>,
+    /// At which addresses pods are members.
+    pub families: Families,
     pub options: &'a Options,
+}
+
+/// Where a listener sends its traffic.
+struct Target<'a> {
+    protocol: NetworkProtocol,
+    /// What stands for the port in the group's mark.
+    word: String,
+    /// For members that get traffic on all ports, the one that is checked.
+    any_port: Option<u16>,
+    ports: Ports<'a>,
+    /// The group of the user's that members go into.
+    users: Option<ServerGroupId>,
 }
 
 /// What `service` should have.
@@ -193,36 +207,39 @@ impl Desired {
                 ));
             }
         };
+        let users = self.requested.members.user_groups.get(&number).filter(|_| self.requested.id.is_some()).cloned();
         if ranges.is_empty() {
-            return self.listen(protocol, PortRange::one(number), &word, None, ports, around);
+            let target = Target { protocol, word, any_port: None, ports, users };
+            return self.listen(PortRange::one(number), &target, around);
         }
-        let checked = target_port(port).parse::<u16>().unwrap_or_default();
+        let any_port = Some(word.parse().unwrap_or_default());
         for range in ranges {
-            self.listen(protocol, range, &ports_word(range), Some(checked), ports, around)?;
+            let target = Target { protocol, word: ports_word(range), any_port, ports, users: users.clone() };
+            self.listen(range, &target, around)?;
         }
         Ok(())
     }
 
-    /// Adds a listener and its group. `any_port` is the port that is checked on members that get
-    /// traffic on all ports.
-    fn listen(
-        &mut self,
-        protocol: NetworkProtocol,
-        at: PortRange,
-        word: &str,
-        any_port: Option<u16>,
-        ports: Ports<'_>,
-        around: Around<'_>,
-    ) -> Result<(), String> {
+    /// Adds a listener and its group.
+    fn listen(&mut self, at: PortRange, target: &Target<'_>, around: Around<'_>) -> Result<(), String> {
+        let protocol = target.protocol;
         let overlapping =
             |(other, range): &&(NetworkProtocol, PortRange)| protocol.excludes(*other) && at.overlaps(*range);
         if let Some((other, range)) = self.listeners.keys().find(overlapping) {
             return Err(format!("port of listener [{at}/{protocol}] overlaps with listener [{range}/{other}]"));
         }
-        let group = self.owner.network_group_name(word, protocol);
-        if !self.groups.contains_key(&group) {
-            let wanted = self.group(&group, protocol, any_port, ports, around);
-            self.groups.insert(group.clone(), wanted);
+        let mark = self.owner.network_group_name(&target.word, protocol);
+        let group = target.users.clone().map_or_else(|| GroupKey::Own(mark.clone()), GroupKey::Users);
+        let wanted = self.group(mark, target, around);
+        match self.groups.get_mut(&group) {
+            None => drop(self.groups.insert(group.clone(), wanted)),
+            // Several ports may go into one group.
+            Some(there) => {
+                let same = |a: &Member, b: &Member| (&a.server, a.address, a.port) == (&b.server, b.address, b.port);
+                let more = wanted.members.into_iter().filter(|new| !there.members.iter().any(|old| same(old, new)));
+                let more: Vec<Member> = more.collect();
+                there.members.extend(more);
+            }
         }
         let is_ssl = protocol == NetworkProtocol::TcpSsl;
         let listener = DesiredListener {
@@ -235,42 +252,48 @@ impl Desired {
         Ok(())
     }
 
-    fn group(
-        &self,
-        name: &str,
-        protocol: NetworkProtocol,
-        any_port: Option<u16>,
-        ports: Ports<'_>,
-        around: Around<'_>,
-    ) -> DesiredGroup {
+    fn group(&self, mark: String, target: &Target<'_>, around: Around<'_>) -> DesiredGroup {
         let asked = &self.requested;
         let mut settings = NetworkGroupSettings::default();
-        if let Some(port) = any_port {
+        if let Some(port) = target.any_port {
             // There is no port of its own to check a member at.
             settings.set(NetworkGroupSetting::HealthCheck, "true");
             settings.set(NetworkGroupSetting::HealthCheckConnectPort, port.to_string());
         }
-        settings.overlay(&asked.group);
-        let members = match asked.group_kind {
-            NetworkGroupKind::Instance => members::members(around.backends, around.interfaces, ports, name),
-            NetworkGroupKind::Ip => by_address(around, ports, name),
+        let mut keep = asked.group.clone();
+        let affinity = match around.families {
+            Families::V4 => None,
+            Families::V6 => Some("NonAffinity"),
+            Families::Both => Some("Affinity"),
         };
-        let with_port = |member: Member| Member { port: if any_port.is_some() { 0 } else { member.port }, ..member };
+        if let Some(affinity) = affinity {
+            keep.set(NetworkGroupSetting::AffinityMode, affinity);
+        }
+        settings.overlay(&keep);
+        if target.users.is_some() {
+            keep = NetworkGroupSettings::default();
+        }
+        let any_port = target.any_port.is_some();
+        let members = match asked.group_kind {
+            NetworkGroupKind::Instance => members::members(around.backends, around.interfaces, target.ports, &mark),
+            NetworkGroupKind::Ip => by_address(around, target.ports, &mark),
+        };
+        let with_port = |member: Member| Member { port: if any_port { 0 } else { member.port }, ..member };
+        let mut members: Vec<Member> = members.into_iter().map(with_port).collect();
+        members.sort();
+        members.dedup();
         let create = CreateNetworkGroup {
-            name: name.to_owned(),
+            name: mark,
             kind: asked.group_kind,
-            protocol: protocol.of_group(),
-            any_port: any_port.is_some(),
+            protocol: target.protocol.of_group(),
+            any_port,
             vpc: self.create.vpc.clone(),
-            ip_version: None,
+            ip_version: affinity.map(|_| "DualStack".to_owned()),
             resource_group: self.create.resource_group.clone(),
             settings,
             tags: self.owner.tags(),
         };
-        let mut members: Vec<Member> = members.into_iter().map(with_port).collect();
-        members.sort();
-        members.dedup();
-        DesiredGroup { create, keep: asked.group.clone(), members }
+        DesiredGroup { create, keep, members }
     }
 }
 

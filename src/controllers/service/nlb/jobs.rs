@@ -50,7 +50,10 @@ struct Inner {
 }
 
 struct Job {
+    /// Whose change it is, and who is told of its failure.
     key: Key,
+    /// Who else waits for it.
+    others: BTreeSet<Key>,
     /// The change it carries out.
     what: String,
     lock: Option<Lock>,
@@ -74,8 +77,17 @@ struct Pace {
 impl Jobs {
     /// The Service waits for this job, which works on `lock`.
     pub fn wait_for(&self, job: JobId, key: &Key, what: String, lock: Option<Lock>) {
-        self.inner.lock().jobs.insert(job, Job { key: key.clone(), what, lock, pace: Pace::new() });
+        let job_of = Job { key: key.clone(), others: BTreeSet::new(), what, lock, pace: Pace::new() };
+        self.inner.lock().jobs.insert(job, job_of);
         self.changed.notify_one();
+    }
+
+    /// The Service waits for jobs of others that work on `lock`.
+    pub fn wait_with(&self, lock: &Lock, key: &Key) {
+        for job in self.inner.lock().jobs.values_mut().filter(|job| job.lock.as_ref() == Some(lock) && job.key != *key)
+        {
+            job.others.insert(key.clone());
+        }
     }
 
     /// The Service waits until the load balancer takes changes, or is gone.
@@ -89,7 +101,7 @@ impl Jobs {
     /// Whether the Service will be woken.
     pub fn is_waiting(&self, key: &Key) -> bool {
         let inner = self.inner.lock();
-        inner.jobs.values().any(|job| job.key == *key)
+        inner.jobs.values().any(|job| job.key == *key || job.others.contains(key))
             || inner.load_balancers.values().any(|watched| watched.keys.contains(key))
     }
 
@@ -109,7 +121,10 @@ impl Jobs {
     pub fn forget(&self, key: &Key) {
         let mut inner = self.inner.lock();
         inner.failures.remove(key);
-        inner.jobs.retain(|_, job| job.key != *key);
+        inner.jobs.retain(|_, job| job.key != *key || !job.others.is_empty());
+        for job in inner.jobs.values_mut() {
+            job.others.remove(key);
+        }
         for watched in inner.load_balancers.values_mut() {
             watched.keys.remove(key);
         }
@@ -173,7 +188,7 @@ impl Jobs {
     }
 
     fn end(&self, id: &JobId, job: Job, state: JobState, known: &Known, wake: &(dyn Fn(&Key) + Send + Sync)) {
-        let Job { key, what, lock, pace } = job;
+        let Job { key, others, what, lock, pace } = job;
         let failure = match state {
             JobState::Succeeded => None,
             JobState::Failed => Some(format!("the cloud reports that its job {id} failed")),
@@ -189,7 +204,7 @@ impl Jobs {
             let error = Error::new(Class::Unknown, what, "", message);
             self.inner.lock().failures.entry(key.clone()).or_default().push(error);
         }
-        wake(&key);
+        others.iter().chain([&key]).for_each(wake);
     }
 
     async fn look_at_load_balancers(

@@ -17,7 +17,7 @@ use super::observed::{State, settle_group, settle_load_balancer};
 use crate::{
     cloud::{
         Class, CloudProvider, Error, LoadBalancerId, NetworkGroup, NetworkLoadBalancer, NetworkLoadBalancerState,
-        NetworkStatus, SecurityGroup, network_action::Lock,
+        NetworkStatus, SecurityGroup, ServerGroupId, network_action::Lock,
     },
     controllers::service::ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
 };
@@ -44,6 +44,12 @@ struct Inner {
     /// Default name → groups; what is not here has none, unless it is in doubt.
     groups: BTreeMap<String, Vec<NetworkGroup>>,
     doubted_groups: BTreeSet<String>,
+    /// Default name → groups of the user's that members of that Service are in, or may be.
+    used: BTreeMap<String, BTreeSet<ServerGroupId>>,
+    /// Default names of Services whose members were searched for in all groups.
+    searched: BTreeSet<String>,
+    /// Those groups. Several Services may use one.
+    users: BTreeMap<ServerGroupId, NetworkGroup>,
     /// Default name → the security group for source ranges.
     sources: BTreeMap<String, Option<SecurityGroup>>,
     /// Default names → how many load balancers this process deleted; part of idempotency tokens.
@@ -66,9 +72,16 @@ impl Known {
         self.with_groups(cloud, owner, load_balancer).await
     }
 
-    /// What `owner` has on this load balancer of the user's.
-    pub async fn find_on(&self, cloud: &dyn CloudProvider, owner: &Owner, id: &LoadBalancerId) -> Result<State, Error> {
+    /// What `owner` has on this load balancer of the user's, and in these groups of the user's.
+    pub async fn find_on(
+        &self,
+        cloud: &dyn CloudProvider,
+        owner: &Owner,
+        id: &LoadBalancerId,
+        users: impl Iterator<Item = ServerGroupId>,
+    ) -> Result<State, Error> {
         self.read_inventory(cloud, &owner.cluster).await?;
+        self.inner.lock().used.entry(owner.default_name()).or_default().extend(users);
         let load_balancer = self.load_balancer(cloud, id).await?;
         self.with_groups(cloud, owner, load_balancer).await
     }
@@ -87,9 +100,45 @@ impl Known {
             inner.doubted_groups.remove(&name);
             inner.groups.insert(name.clone(), groups);
         }
+        let unknown = self.inner.lock().unknown_groups(&name);
+        if !unknown.is_empty() {
+            let found = cloud.network_groups(&unknown).await?;
+            self.inner.lock().users.extend(found.into_iter().map(|group| (group.id.clone(), group)));
+        }
         let inner = self.inner.lock();
-        let groups = inner.groups.get(&name).cloned().unwrap_or_default();
+        let own = inner.groups.get(&name).cloned().unwrap_or_default();
+        let users = inner.used.get(&name).into_iter().flatten().filter_map(|id| inner.users.get(id)).cloned();
+        let groups = own.into_iter().chain(users).collect();
         Ok(State { load_balancer, groups, sources: inner.sources.get(&name).cloned() })
+    }
+
+    /// Looks for members of `owner` in all groups of the region (⌈M/100⌉ calls): nothing else tells of those
+    /// that an earlier process put into groups of the user's which are not asked for any more. Once for each.
+    pub async fn search_users_groups(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<(), Error> {
+        let name = owner.default_name();
+        if self.inner.lock().searched.contains(&name) {
+            return Ok(());
+        }
+        let members = cloud.network_members().await?;
+        let ours = members.into_iter().filter(|(_, members)| members.iter().any(|m| owner.owns_network_member(m)));
+        let ids: Vec<ServerGroupId> = ours.map(|(id, _)| id).collect();
+        let mut inner = self.inner.lock();
+        inner.used.entry(name.clone()).or_default().extend(ids);
+        inner.searched.insert(name);
+        Ok(())
+    }
+
+    /// Remembers of the groups of the user's those that are `asked` for, or have members of `owner`.
+    pub fn leave_users_groups(&self, owner: &Owner, asked: impl Fn(&ServerGroupId) -> bool) {
+        let mut inner = self.inner.lock();
+        let Inner { used, users, .. } = &mut *inner;
+        if let Some(of) = used.get_mut(&owner.default_name()) {
+            let has_ours = |id: &ServerGroupId| {
+                users.get(id).is_some_and(|group| group.members.iter().any(|m| owner.owns_network_member(m)))
+            };
+            of.retain(|id| asked(id) || has_ours(id));
+        }
+        inner.drop_unused();
     }
 
     async fn locate(
@@ -185,7 +234,10 @@ impl Known {
             self.put(there.clone());
         }
         let mut inner = self.inner.lock();
-        inner.groups.insert(name.clone(), state.groups.clone());
+        let is_users = |group: &NetworkGroup| inner.used.get(&name).is_some_and(|used| used.contains(&group.id));
+        let (users, own): (Vec<_>, Vec<_>) = state.groups.iter().cloned().partition(is_users);
+        inner.users.extend(users.into_iter().map(|group| (group.id.clone(), group)));
+        inner.groups.insert(name.clone(), own);
         match &state.sources {
             Some(sources) => inner.sources.insert(name, sources.clone()),
             None => inner.sources.remove(&name),
@@ -216,6 +268,9 @@ impl Known {
                 for groups in inner.groups.values_mut() {
                     settle_group(groups, id);
                 }
+                if let Some(group) = inner.users.get_mut(id) {
+                    settle_group(std::slice::from_mut(group), id);
+                }
             }
         }
     }
@@ -245,7 +300,11 @@ impl Known {
 
     /// Drops what is believed of the groups of `owner`.
     pub fn doubt_groups(&self, owner: &Owner) {
-        self.inner.lock().doubted_groups.insert(owner.default_name());
+        let mut inner = self.inner.lock();
+        let Inner { used, users, doubted_groups, .. } = &mut *inner;
+        let name = owner.default_name();
+        users.retain(|id, _| !used.get(&name).is_some_and(|used| used.contains(id)));
+        doubted_groups.insert(name);
     }
 
     /// Drops what is believed of the security group of `owner`.
@@ -265,6 +324,7 @@ impl Known {
                 let names: Vec<String> =
                     inner.groups.iter().filter(|(_, groups)| has(groups)).map(|(name, _)| name.clone()).collect();
                 inner.doubted_groups.extend(names);
+                inner.users.remove(id);
             }
         }
     }
@@ -318,6 +378,9 @@ impl Known {
         let name = owner.default_name();
         inner.groups.remove(&name);
         inner.doubted_groups.remove(&name);
+        inner.used.remove(&name);
+        inner.searched.remove(&name);
+        inner.drop_unused();
         inner.sources.remove(&name);
         if and_service {
             inner.absent.remove(&name);
@@ -386,6 +449,19 @@ impl Inner {
             self.absent.insert(name);
         }
         self.gone(id);
+    }
+
+    /// The groups of the user's for this Service that have to be read. The Service's own are none.
+    fn unknown_groups(&mut self, name: &str) -> Vec<ServerGroupId> {
+        let Self { used, users, groups, .. } = self;
+        let Some(used) = used.get_mut(name) else { return Vec::new() };
+        used.retain(|id| !groups.get(name).is_some_and(|own| own.iter().any(|group| group.id == *id)));
+        used.iter().filter(|id| !users.contains_key(*id)).cloned().collect()
+    }
+
+    fn drop_unused(&mut self) {
+        let Self { used, users, .. } = self;
+        users.retain(|id, _| used.values().any(|of| of.contains(id)));
     }
 
     fn gone(&mut self, id: &LoadBalancerId) {

@@ -24,9 +24,13 @@ use crate::{
     cloud::{
         ListenerId, Member, NetworkAction, NetworkGroup, NetworkListener, NetworkLoadBalancer,
         NetworkLoadBalancerState, NetworkProtocol, NetworkStatus, PortRange, ServerGroupId, ZoneMapping,
-        network_action::MEMBERS_PER_CALL,
+        network_action::{CreateNetworkGroup, MEMBERS_PER_CALL},
     },
-    controllers::service::{ownership::Owner, plan::MemberChange},
+    controllers::service::{
+        desired::GroupKey,
+        ownership::{self, Owner},
+        plan::MemberChange,
+    },
 };
 
 /// An action and what it is for.
@@ -45,7 +49,7 @@ pub enum Scope {
     Attribute(&'static str),
     /// Who may come. Without it no listener is made.
     Sources,
-    /// A group, and the listeners that use it.
+    /// A group by name or id, and the listeners that use it.
     Group(String),
     Listener(NetworkProtocol, PortRange),
     /// Removal of what is no longer wanted; it waits until everything else is in place.
@@ -67,7 +71,7 @@ pub struct Plan {
 /// Plans towards `desired` from `state`. What failed a moment ago is not planned again, and
 /// neither is what depends on it.
 pub fn plan(desired: &Desired, state: &State, failed: &BTreeSet<Scope>) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed };
+    let mut planner = Planner::new(failed);
     match &state.load_balancer {
         None => planner.push(Scope::LoadBalancer, NetworkAction::CreateLoadBalancer(desired.create.clone())),
         Some(there) => planner.attributes(desired, &there.load_balancer),
@@ -84,7 +88,7 @@ pub fn plan(desired: &Desired, state: &State, failed: &BTreeSet<Scope>) -> Plan 
 /// Plans the removal of everything that a Service has on a load balancer that stays: the user's
 /// own.
 pub fn detach(owner: &Owner, state: &State) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
+    let mut planner = Planner::new(&NOTHING);
     if let Some(there) = &state.load_balancer {
         planner.remove_listeners(owner, there, &|_| false);
     }
@@ -96,7 +100,7 @@ pub fn detach(owner: &Owner, state: &State) -> Plan {
 
 /// Plans the deletion of all that was made for a Service.
 pub fn delete(owner: &Owner, state: &State) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
+    let mut planner = Planner::new(&NOTHING);
     if let Some(there) = &state.load_balancer {
         let there = &there.load_balancer;
         let load_balancer = || there.id.clone();
@@ -119,7 +123,7 @@ pub fn delete(owner: &Owner, state: &State) -> Plan {
 
 /// Plans to let go of what was made for a Service, and leave it working.
 pub fn release(owner: &Owner, state: &State) -> Plan {
-    let mut planner = Planner { plan: Plan::default(), failed: &BTreeSet::new() };
+    let mut planner = Planner::new(&NOTHING);
     let marks = owner.tags();
     let marked = |tags: &BTreeMap<String, String>| -> Vec<String> {
         marks.iter().filter(|(key, value)| tags.get(*key) == Some(*value)).map(|(key, _)| key.clone()).collect()
@@ -145,15 +149,24 @@ pub fn release(owner: &Owner, state: &State) -> Plan {
     planner.plan
 }
 
+/// Nothing has failed.
+static NOTHING: BTreeSet<Scope> = BTreeSet::new();
+
 /// A plan in the making.
 struct Planner<'a> {
     plan: Plan,
     failed: &'a BTreeSet<Scope>,
+    /// A group that is asked for cannot be used, so what is there for it must stay.
+    troubled: bool,
 }
 
 // === impl Planner ===
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(failed: &'a BTreeSet<Scope>) -> Self {
+        Self { plan: Plan::default(), failed, troubled: false }
+    }
+
     fn push(&mut self, scope: Scope, action: NetworkAction) {
         if !self.failed.contains(&scope) {
             self.plan.steps.push(Step { scope, action });
@@ -288,11 +301,15 @@ impl Planner<'_> {
     }
 
     fn groups(&mut self, desired: &Desired, state: &State) {
-        for (name, wanted) in &desired.groups {
-            match find_group(desired, state, name) {
-                Some(group) => self.group(desired, group, wanted),
-                None => {
+        for (key, wanted) in &desired.groups {
+            match (find_group(desired, state, key), key) {
+                (Some(group), _) => self.group(desired, group, key, wanted),
+                (None, GroupKey::Own(name)) => {
                     self.push(Scope::Group(name.clone()), NetworkAction::CreateGroup(wanted.create.clone()));
+                }
+                (None, GroupKey::Users(id)) => {
+                    self.troubled = true;
+                    self.plan.conflicts.push(why_unusable(state, id, &wanted.create));
                 }
             }
         }
@@ -300,13 +317,13 @@ impl Planner<'_> {
 
     /// Members that are wanted come before those that are not go, so that a group with members
     /// is never empty in between.
-    fn group(&mut self, desired: &Desired, group: &NetworkGroup, wanted: &DesiredGroup) {
+    fn group(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
         let owner = &desired.owner;
         let mut change = MemberChange::of(&group.members, &wanted.members, |member| owner.owns_network_member(member));
         if desired.requested.members.ignores_weights {
             change.update.clear();
         }
-        let scope = || Scope::Group(group.name.clone());
+        let scope = || Scope::Group(key.to_string());
         let id = || group.id.clone();
         for members in change.add.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
             self.push(scope(), NetworkAction::AddMembers { group: id(), members });
@@ -327,7 +344,7 @@ impl Planner<'_> {
     fn cleanup(&mut self, desired: &Desired, state: &State, there: &NetworkLoadBalancerState) {
         let missing = |scope: &Scope| !matches!(scope, Scope::Attribute(_));
         let plan = &self.plan;
-        let needs = plan.needs_sources || !plan.needs_certificates.is_empty();
+        let needs = plan.needs_sources || !plan.needs_certificates.is_empty() || self.troubled;
         let unsettled = !state.locks().is_empty();
         if !plan.steps.is_empty() || needs || unsettled || self.failed.iter().any(missing) {
             return;
@@ -349,7 +366,7 @@ impl Planner<'_> {
             return;
         }
         let chosen: BTreeSet<&ServerGroupId> =
-            desired.groups.keys().filter_map(|name| find_group(desired, state, name)).map(|group| &group.id).collect();
+            desired.groups.keys().filter_map(|key| find_group(desired, state, key)).map(|group| &group.id).collect();
         // The group of a port that could not be made out is among those there, but which is not known.
         let keeps_groups = !desired.troubled_ports.is_empty();
         self.remove_groups(&desired.owner, state, &|group| keeps_groups || chosen.contains(&group.id));
@@ -373,12 +390,14 @@ impl Planner<'_> {
     fn remove_groups(&mut self, owner: &Owner, state: &State, keep: &dyn Fn(&NetworkGroup) -> bool) {
         let listeners = || state.load_balancer.iter().flat_map(|there| &there.listeners);
         for group in &state.groups {
-            if keep(group) || listeners().any(|listener| listener.group.as_ref() == Some(&group.id)) {
+            let used = || listeners().any(|listener| listener.group.as_ref() == Some(&group.id));
+            let whole = owner.owns_network_group(group);
+            if keep(group) || (whole && used()) {
                 continue;
             }
             let (ours, foreign): (Vec<&Member>, Vec<&Member>) =
                 group.members.iter().partition(|member| owner.owns_network_member(member));
-            if owner.owns_network_group(group) && foreign.is_empty() {
+            if whole && foreign.is_empty() {
                 self.push(Scope::Cleanup, NetworkAction::DeleteGroup { group: group.id.clone() });
                 continue;
             }
@@ -396,24 +415,58 @@ fn text<T: ToString>(value: Option<&T>) -> Option<String> {
 }
 
 /// The group with this name that is as a new one would be made; of several the one that a listener
-/// uses. What cannot be changed on a group makes another one necessary.
-pub fn find_group<'a>(desired: &Desired, state: &'a State, name: &str) -> Option<&'a NetworkGroup> {
-    let create = &desired.groups.get(name)?.create;
+/// uses. What cannot be changed on a group makes another one necessary. Or the group of the user's, if
+/// it can be used.
+pub fn find_group<'a>(desired: &Desired, state: &'a State, key: &GroupKey) -> Option<&'a NetworkGroup> {
+    let create = &desired.groups.get(key)?.create;
+    let name = match key {
+        GroupKey::Users(id) => return state.groups.iter().find(|group| group.id == *id && is_usable(group, create)),
+        GroupKey::Own(name) => name,
+    };
     let listeners = || state.load_balancer.iter().flat_map(|there| &there.listeners);
     let used = |group: &NetworkGroup| listeners().any(|listener| listener.group.as_ref() == Some(&group.id));
     let fits = |group: &&NetworkGroup| {
-        group.name == name
+        group.name == *name
             && desired.owner.owns_network_group(group)
             && group.kind == create.kind
             && group.any_port == create.any_port
             && group.protocol.eq_ignore_ascii_case(create.protocol)
-            && create
-                .ip_version
-                .as_ref()
-                .is_none_or(|wanted| group.ip_version.as_ref().is_some_and(|there| there.eq_ignore_ascii_case(wanted)))
+            && has_addresses_of(group, create)
     };
     let mut fitting = state.groups.iter().filter(fits);
     fitting.clone().find(|group| used(group)).or_else(|| fitting.next())
+}
+
+/// Whether the group takes members of the families that are asked for.
+fn has_addresses_of(group: &NetworkGroup, create: &CreateNetworkGroup) -> bool {
+    let same = |wanted: &String| group.ip_version.as_ref().is_some_and(|there| there.eq_ignore_ascii_case(wanted));
+    create.ip_version.as_ref().is_none_or(same)
+}
+
+/// Whether a group of the user's takes the members that are meant for it.
+fn is_usable(group: &NetworkGroup, create: &CreateNetworkGroup) -> bool {
+    !ownership::is_network_group_mark(group)
+        && group.kind == create.kind
+        && group.any_port == create.any_port
+        && has_addresses_of(group, create)
+}
+
+fn why_unusable(state: &State, id: &ServerGroupId, create: &CreateNetworkGroup) -> String {
+    let place = format!("group {id} of the annotation vgroup-port");
+    let Some(group) = state.groups.iter().find(|group| group.id == *id) else {
+        return format!("reused server group id {id} not found: there is no {place}");
+    };
+    if ownership::is_network_group_mark(group) {
+        format!("cannot reuse a ccm created server group: {place} is {}; use a group of your own", group.name)
+    } else if group.kind != create.kind {
+        let kind = group.kind.as_str();
+        format!("the {place} is of the type {kind}; set the annotation server-group-type to {kind}")
+    } else if group.any_port != create.any_port {
+        let (is, goes) = if group.any_port { ("all ports", "only with") } else { ("one port", "not with") };
+        format!("the {place} is for {is} of its members, and goes {goes} the annotation listener-port-range")
+    } else {
+        format!("the {place} takes no members of IPv6, which the annotation backend-ip-version asks for")
+    }
 }
 
 impl fmt::Display for Scope {

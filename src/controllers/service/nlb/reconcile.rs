@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     cloud::{
-        Class, LoadBalancerId, Member, NetworkGroupKind, NetworkGroupStatus, NetworkStatus,
+        Class, LoadBalancerId, Member, NetworkGroupKind, NetworkGroupStatus, NetworkStatus, ServerGroupId,
         network_action::CreateNetworkLoadBalancer,
     },
     controllers::service::{
@@ -23,12 +23,15 @@ use crate::{
         annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
         checks,
         class::{self, Kind, Wants},
+        desired::GroupKey,
         hash, members,
         ownership::{CLUSTER_TAG, NETWORK_FINALIZER, OWNER_TAG, Owner, SECURITY_GROUP_LABEL},
         publish,
         reconcile::{
             Outcome, about_gates,
             failure::{Failure, cluster},
+            lost::Lost,
+            shown_id,
         },
     },
     kubernetes::events::reference_of,
@@ -111,7 +114,7 @@ impl Controller {
             Some(id) => Some(self.network.known.turn(id).await),
             None => None,
         };
-        let state = self.find_network(service, &owner, &requested, had_finalizer).await?;
+        let state = self.find_network(key, service, &owner, &requested, had_finalizer).await?;
         let checked = checks::are_checked_by_groups(&requested, &state.groups);
         let backends = self.backends_if_checked(key, service, &requested.members, checked, backends);
         let by_address = requested.group_kind == NetworkGroupKind::Ip;
@@ -127,12 +130,16 @@ impl Controller {
             interfaces: &interfaces,
             addresses: &addresses,
             ranges: &ranges,
+            families: requested.members.families(self.options.ipv6_members),
             options: &self.options,
         };
         let mut desired = desired::desired(service, requested, around);
         desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
-        desired.create.token = token(&desired, self.network.known.deletions(&owner));
+        // What a lost one was made with makes no new one.
+        let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
+        desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(&owner)));
         self.tell_of_members(key, &object, &desired);
+        self.tell_of_ipv6(key, &object, &desired.requested.members, "DualStack");
         let mut problems = desired.problems.clone();
         // Only pods that are members themselves need an interface.
         let is_nowhere = |ip: &IpAddr| !by_address && backends.pods.contains_key(ip) && !interfaces.contains_key(ip);
@@ -141,16 +148,18 @@ impl Controller {
             problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
         }
         // What the cloud refuses is taken out on the way; a pod waits for it all the same.
-        let wanted: BTreeMap<String, Vec<Member>> = match &waiting[..] {
+        let wanted: BTreeMap<GroupKey, Vec<Member>> = match &waiting[..] {
             [] => BTreeMap::new(),
-            _ => desired.groups.iter().map(|(name, group)| (name.clone(), group.members.clone())).collect(),
+            _ => desired.groups.iter().map(|(group, wanted)| (group.clone(), wanted.members.clone())).collect(),
         };
         let mut pass = self.network_pass(key, &owner, state);
         pass.converge(&mut desired).await;
         let unsettled = pass.is_unsettled();
         let Pass { state, outcome, .. } = pass;
-        let there = |name: &String| {
-            let group = plan::find_group(&desired, &state, name);
+        let asked = |id: &ServerGroupId| desired.groups.contains_key(&GroupKey::Users(id.clone()));
+        self.network.known.leave_users_groups(&owner, asked);
+        let there = |group: &GroupKey| {
+            let group = plan::find_group(&desired, &state, group);
             // What was accepted is not in place before its job has succeeded.
             group.filter(|group| group.status == NetworkGroupStatus::Available).map(|group| group.members.clone())
         };
@@ -237,6 +246,7 @@ impl Controller {
         }
         self.records.stop_waiting(key);
         self.records.forget_changes(key);
+        self.records.settle(key);
         if changed || shown_is_new || self.records.succeeded(key) {
             let id = there.map(|there| there.id.to_string()).unwrap_or_default();
             self.recorder.normal(
@@ -290,6 +300,7 @@ impl Controller {
     /// What is there to work on.
     async fn find_network(
         &self,
+        key: &Key,
         service: &Service,
         owner: &Owner,
         requested: &NetworkRequested,
@@ -297,7 +308,13 @@ impl Controller {
     ) -> Result<State, Failure> {
         let known = &self.network.known;
         if let Some(id) = &requested.id {
-            let state = known.find_on(&*self.cloud, owner, id).await?;
+            // A pass that was cut short may have left members where they are not asked for any more.
+            let reached_its_end = publish::shown_hash(service) == Some(&hash::of(service));
+            if had_finalizer && !reached_its_end && !self.records.is_settled(key) {
+                known.search_users_groups(&*self.cloud, owner).await?;
+            }
+            let groups = requested.members.user_groups.values().cloned();
+            let state = known.find_on(&*self.cloud, owner, id, groups).await?;
             check_reuse(service, id, &state)?;
             return Ok(state);
         }
@@ -308,10 +325,14 @@ impl Controller {
             (None, Some(name)) => {
                 // It may be back, or tagged again, by the next try.
                 known.doubt_absence(owner);
-                Err(Failure::Unfulfillable(format!(
-                    "alicloud: can not find loadbalancer, but it's defined in service [{name}] this may happen when you \
-                     delete the loadbalancer; to get a new one with a new name, delete the Service and create it again"
-                )))
+                let id = shown_id(service).map(LoadBalancerId::from);
+                let is_there = match &id {
+                    Some(id) => !self.cloud.network_load_balancers(std::slice::from_ref(id)).await?.is_empty(),
+                    None => false,
+                };
+                let recreates = requested.members.recreates && !requested.zones.is_empty();
+                self.lost(key, service, owner, Lost { id, shown: name, is_there, recreates })?;
+                Ok(state)
             }
             (None, None) if requested.zones.is_empty() => Err(Failure::Unfulfillable(
                 "ParameterMissing, zone mappings are required: set the annotation zone-maps to \
@@ -330,7 +351,7 @@ impl Controller {
         let owner = Owner::of(service, &self.options.cluster_id);
         let annotations = Annotations::of(service);
         if let Some(id) = annotations.load_balancer_id()
-            && let Some(progress) = self.detach_network(key, &owner, &id).await?
+            && let Some(progress) = self.detach_network(key, &owner, &id, annotations.user_groups()).await?
         {
             return Ok(progress);
         }
@@ -350,9 +371,18 @@ impl Controller {
     }
 
     /// Takes what is ours off a load balancer that is the user's; `None` when that is done.
-    async fn detach_network(&self, key: &Key, owner: &Owner, id: &LoadBalancerId) -> Result<Option<Progress>, Failure> {
+    async fn detach_network(
+        &self,
+        key: &Key,
+        owner: &Owner,
+        id: &LoadBalancerId,
+        groups: Vec<ServerGroupId>,
+    ) -> Result<Option<Progress>, Failure> {
         let _turn = self.network.known.turn(id).await;
-        let state = self.network.known.find_on(&*self.cloud, owner, id).await?;
+        if !self.records.is_settled(key) {
+            self.network.known.search_users_groups(&*self.cloud, owner).await?;
+        }
+        let state = self.network.known.find_on(&*self.cloud, owner, id, groups.into_iter()).await?;
         match &state.load_balancer {
             Some(there) if !owner.owns_network_load_balancer(&there.load_balancer) => {}
             _ => return Ok(None),
@@ -474,9 +504,9 @@ fn source_ranges(service: &Service) -> Result<BTreeSet<IpNet>, Mistakes> {
 
 /// An idempotency token: the same for the same wish of the same Service, so that a repeated
 /// request cannot make a second load balancer; another one after what it made was deleted.
-fn token(desired: &Desired, deletions: u32) -> String {
+fn token(desired: &Desired, seed: &str) -> String {
     let Desired { owner, create, .. } = desired;
     let create = CreateNetworkLoadBalancer { token: String::new(), ..create.clone() };
-    let wish = format!("{}/{}/{deletions}/{create:?}", owner.cluster, owner.uid);
+    let wish = format!("{}/{}/{seed}/{create:?}", owner.cluster, owner.uid);
     hash::hex(&Sha256::digest(wish.as_bytes()))
 }

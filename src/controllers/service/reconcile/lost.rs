@@ -5,52 +5,58 @@
 
 use k8s_openapi::api::core::v1::Service;
 
-use super::{failure::Failure, shown_id};
+use super::failure::Failure;
 use crate::{
-    cloud::{LoadBalancerId, LoadBalancerState},
+    cloud::LoadBalancerId,
     controllers::service::{
         Controller, Key,
-        annotations::{PREFIX, RECREATE, Requested},
+        annotations::{PREFIX, RECREATE},
         ownership::{OWNER_TAG, Owner},
     },
     kubernetes::events::reference_of,
 };
 
+/// A load balancer that a Service shows and that was not found for it.
+pub(in crate::controllers::service) struct Lost<'a> {
+    /// Its id, if the Service shows that as well.
+    pub id: Option<LoadBalancerId>,
+    /// The address or name under which clients know it.
+    pub shown: &'a str,
+    /// Whether it is there all the same.
+    pub is_there: bool,
+    /// Whether the user wants another one made.
+    pub recreates: bool,
+}
+
 impl Controller {
-    /// Answers `None` if a new one may be made.
-    pub(super) async fn lost(
+    /// Answers nothing if a new one may be made.
+    pub(in crate::controllers::service) fn lost(
         &self,
         key: &Key,
         service: &Service,
         owner: &Owner,
-        requested: &Requested,
-        address: &str,
-    ) -> Result<Option<LoadBalancerState>, Failure> {
-        // It may be back, or tagged again, by the next try.
-        self.known.doubt_absence(owner);
-        let id = shown_id(service).map(LoadBalancerId::from);
-        if let Some(id) = &id
-            && self.known.state(&*self.cloud, id).await?.is_some()
-        {
-            self.known.doubt(id);
+        lost: Lost<'_>,
+    ) -> Result<(), Failure> {
+        let Lost { id, shown, is_there, recreates } = lost;
+        if let Some(id) = id.as_ref().filter(|_| is_there) {
             let name = owner.default_name();
             return Err(Failure::Unfulfillable(format!(
                 "load balancer {id}, which the Service shows, is not marked as made for it: put its tag {OWNER_TAG}={name} \
                  back; or, if it is yours, name it in the annotation id"
             )));
         }
-        if let Some(id) = id.filter(|_| requested.recreates) {
+        if let Some(id) = id.filter(|_| recreates) {
             let notice = format!(
-                "load balancer {id} with the address {address} was deleted by somebody else; a new one is made, with \
+                "load balancer {id} with the address {shown} was deleted by somebody else; a new one is made, with \
                  another address"
             );
             for notice in self.records.new_notices(key, "lost", [notice]) {
                 self.recorder.warning(&reference_of(service), "RecreatedLoadBalancer", notice);
             }
-            return Ok(None);
+            return Ok(());
         }
         Err(Failure::Unfulfillable(format!(
-            "alicloud: can not find loadbalancer, but it's defined in service [{address}] this may happen when you delete \
+            "alicloud: can not find loadbalancer, but it's defined in service [{shown}] this may happen when you delete \
              the loadbalancer; to get a new one with a new address, set the annotation {PREFIX}{RECREATE}: \"on\", or \
              delete the Service and create it again"
         )))

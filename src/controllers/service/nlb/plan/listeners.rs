@@ -10,6 +10,7 @@ use crate::{
         network_action::{CERTIFICATES_PER_CALL, CreateNetworkListener, NetworkListenerChange},
     },
     controllers::service::{
+        desired::GroupKey,
         nlb::{
             desired::{Desired, DesiredListener},
             observed::State,
@@ -51,7 +52,8 @@ impl Planner<'_> {
         wanted: &DesiredListener,
         group: &NetworkGroup,
     ) {
-        if self.failed.contains(&Scope::Group(wanted.group.clone())) || group.status == NetworkGroupStatus::Creating {
+        if self.failed.contains(&Scope::Group(wanted.group.to_string())) || group.status == NetworkGroupStatus::Creating
+        {
             return;
         }
         if protocol == NetworkProtocol::TcpSsl && wanted.settings.get(NetworkListenerSetting::Certificates).is_none() {
@@ -114,7 +116,7 @@ impl Planner<'_> {
             listener: listener.id.clone(),
             description: Some(wanted.description.clone()).filter(|text| *text != listener.description),
             // Traffic moves to another group only when its members are in place.
-            group: Some(group.id.clone()).filter(|_| !in_use && self.is_ready(group)),
+            group: Some(group.id.clone()).filter(|_| !in_use && self.is_ready(group, &wanted.group)),
             // All that is asked for, because the API wants some settings only together.
             settings: if differs { wanted.settings.clone() } else { NetworkListenerSettings::default() },
         };
@@ -127,11 +129,11 @@ impl Planner<'_> {
     }
 
     /// Whether the group is settled and no members are to be added.
-    fn is_ready(&self, group: &NetworkGroup) -> bool {
+    fn is_ready(&self, group: &NetworkGroup, key: &GroupKey) -> bool {
         let adds =
             |action: &NetworkAction| matches!(action, NetworkAction::AddMembers { group: id, .. } if *id == group.id);
         group.status == NetworkGroupStatus::Available
-            && !self.failed.contains(&Scope::Group(group.name.clone()))
+            && !self.failed.contains(&Scope::Group(key.to_string()))
             && !self.plan.steps.iter().any(|step| adds(&step.action))
     }
 

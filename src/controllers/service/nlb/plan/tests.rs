@@ -14,7 +14,7 @@ use crate::{
     controllers::service::{
         Options, annotations,
         annotations::{Annotations, NetworkRequested},
-        members::Backends,
+        members::{Backends, Families},
         nlb::desired::{self, Around},
     },
 };
@@ -166,6 +166,7 @@ fn want_with(service: &Service, requested: NetworkRequested, backends: &Backends
         interfaces: &BTreeMap::new(),
         addresses: &addresses,
         ranges: &ranges,
+        families: Families::V4,
         options: &Options::for_test(),
     };
     desired::desired(service, requested, around)
@@ -279,7 +280,7 @@ fn ranges_of_ports_have_groups_for_any_port_and_must_not_overlap() {
     assert!(refused.problems[0].contains("listener port range can only be used for eni backend type service"));
     asked.members.eni = Some(true);
     let desired = want_with(&service(WEB), asked.clone(), &backends, &[]);
-    let group = &desired.groups["k8s.100_200.TCP.web.shop.c1"];
+    let group = &desired.groups[&GroupKey::Own("k8s.100_200.TCP.web.shop.c1".to_owned())];
     assert!(group.create.any_port);
     assert_eq!(group.create.settings.get(NetworkGroupSetting::HealthCheckConnectPort), Some("80"));
     assert_eq!(group.members[0].port, 0);
