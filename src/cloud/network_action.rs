@@ -68,6 +68,8 @@ pub enum NetworkAction {
     RemoveCertificates { load_balancer: LoadBalancerId, listener: ListenerId, certificates: Vec<String> },
     /// ECS `CreateSecurityGroup`, of the type `enterprise`, which lets nothing in without rules.
     CreateSecurityGroup(CreateSecurityGroup),
+    /// ECS `ModifySecurityGroupAttribute`.
+    NameSecurityGroup { group: SecurityGroupId, name: String, description: String },
     /// ECS `AuthorizeSecurityGroup`.
     AddRules { group: SecurityGroupId, rules: Vec<SourceRule> },
     /// ECS `RevokeSecurityGroup`, by the rules' ids.
@@ -188,6 +190,7 @@ impl NetworkAction {
             | Self::Untag { .. }
             | Self::UntagGroups { .. }
             | Self::CreateSecurityGroup(_)
+            | Self::NameSecurityGroup { .. }
             | Self::AddRules { .. }
             | Self::RemoveRules { .. }
             | Self::DeleteSecurityGroup { .. } => None,
@@ -264,6 +267,7 @@ impl fmt::Display for NetworkAction {
                 write!(f, "remove certificates {} from listener {listener}", certificates.join(", "))
             }
             Self::CreateSecurityGroup(create) => write!(f, "create security group {}", create.name),
+            Self::NameSecurityGroup { group, name, .. } => write!(f, "set name and description of {group}: {name}"),
             Self::AddRules { group, rules } => write!(f, "add {} rules to {group}", rules.len()),
             Self::RemoveRules { group, rules } => write!(f, "remove {} rules from {group}", rules.len()),
             Self::DeleteSecurityGroup { group } => write!(f, "delete security group {group}"),

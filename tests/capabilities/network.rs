@@ -1,10 +1,15 @@
 //! Services on network load balancers.
 
 mod access;
+mod certificates;
+mod drift;
 mod families;
 mod lifecycle;
 mod loss;
+mod members;
 mod pods;
+mod quota;
+mod reuse;
 mod settings;
 mod user_groups;
 

@@ -11,7 +11,8 @@ use crate::{
     alibaba::rpc::{Client, Product, Request},
     cloud::{
         AddressType, Class, Error, ListenerId, LoadBalancerId, Made, Member, MemberKind, NetworkAction, NetworkEffect,
-        NetworkGroupSettings, NetworkListenerSettings, PortRange, ServerGroupId, SourceRule, ZoneMapping,
+        NetworkGroupSettings, NetworkListenerSettings, PortRange, SecurityGroupId, ServerGroupId, SourceRule,
+        ZoneMapping,
         network_action::{
             CreateNetworkGroup, CreateNetworkListener, CreateNetworkLoadBalancer, CreateSecurityGroup,
             NetworkListenerChange,
@@ -140,16 +141,14 @@ pub(super) fn request(action: &NetworkAction) -> Request {
                 .list("AdditionalCertificateIds", certificates)
         }
         NetworkAction::CreateSecurityGroup(create) => create_security_group(create),
-        NetworkAction::AddRules { group, rules } => {
-            let request = ecs("AuthorizeSecurityGroup").about(group).param("SecurityGroupId", group);
-            (1..).zip(rules).fold(request, |request, (n, rule)| with_rule(request, n, rule))
-        }
-        NetworkAction::RemoveRules { group, rules } => ecs("RevokeSecurityGroup")
-            .about(group)
-            .param("SecurityGroupId", group)
+        NetworkAction::NameSecurityGroup { group, name, description } => name_security_group(group, name, description),
+        NetworkAction::AddRules { group, rules } => (1..)
+            .zip(rules)
+            .fold(of_security_group("AuthorizeSecurityGroup", group), |request, (n, rule)| with_rule(request, n, rule)),
+        NetworkAction::RemoveRules { group, rules } => of_security_group("RevokeSecurityGroup", group)
             .list("SecurityGroupRuleId", rules.iter().map(|rule| &rule.id)),
         NetworkAction::DeleteSecurityGroup { group } => {
-            // The one call of these that takes no token; a second attempt finds nothing and is done.
+            // This call takes no token; a second attempt finds nothing and is done.
             Request::write(Product::Ecs, "DeleteSecurityGroup")
                 .about(group)
                 .param("SecurityGroupId", group)
@@ -325,6 +324,20 @@ fn create_security_group(create: &CreateSecurityGroup) -> Request {
         .param_if("VpcId", create.vpc.as_ref())
         .param_if("ResourceGroupId", create.resource_group.as_ref());
     request.tags(&create.tags)
+}
+
+fn of_security_group(action: &str, group: &SecurityGroupId) -> Request {
+    ecs(action).about(group).param("SecurityGroupId", group)
+}
+
+/// This call takes no token either; a second attempt changes nothing.
+fn name_security_group(group: &SecurityGroupId, name: &str, description: &str) -> Request {
+    Request::write(Product::Ecs, "ModifySecurityGroupAttribute")
+        .about(group)
+        .param("SecurityGroupId", group)
+        .param("SecurityGroupName", name)
+        .param("Description", description)
+        .fails_when_busy()
 }
 
 fn with_rule(request: Request, n: usize, rule: &SourceRule) -> Request {

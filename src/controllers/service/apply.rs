@@ -4,7 +4,10 @@
 //! Where an answer was lost, what is known of the load balancer is dropped and the pass ends: the
 //! next one looks before it acts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use jiff::Timestamp;
 
@@ -215,11 +218,7 @@ impl<'a> Pass<'a> {
             return false;
         }
         if let Some((_, error)) = self.full.remove(&step.scope) {
-            self.made_room.push(format!(
-                "{}: members that are not wanted any more left before new ones came, because a quota is used up: {}",
-                step.scope,
-                error.stable_text()
-            ));
+            self.made_room.push(room_text(&step.scope, &error));
         }
         true
     }
@@ -250,9 +249,7 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let refused = &batch[0];
-            let address = refused.address.map(|address| format!(" with the address {address}")).unwrap_or_default();
-            let server = format!("{} {}{address}", refused.kind.as_str(), refused.server);
-            self.left_out.push(format!("{server} is no member, because the cloud refused it: {}", told(&error)));
+            self.left_out.push(refused_text(refused, &error));
             for (name, wanted) in desired.groups.iter_mut().filter(|(_, wanted)| !wanted.is_empty()) {
                 wanted.retain(|member| member.server != refused.server);
                 // Those that are there stay until somebody can take their place.
@@ -285,10 +282,7 @@ impl<'a> Pass<'a> {
             |message: &str| Err(Error::new(Class::Denied, action.to_string(), format!("certificate {id}"), message));
         match self.cloud.certificate(id).await? {
             None => refused("can not found cert by id; upload it in this region or correct the annotation"),
-            Some(Certificate { expires: Some(expires), .. }) if expires <= self.now => {
-                refused(&format!("it is expired since {expires}; renew it"))
-            }
-            Some(_) => Ok(()),
+            Some(certificate) => over(&certificate, self.now).map_or(Ok(()), |message| refused(&message)),
         }
     }
 
@@ -379,6 +373,27 @@ fn certificate_of(action: &Action) -> Option<&str> {
 /// What the cloud said, without the request's id: it is compared with what was said before.
 fn told(error: &Error) -> String {
     if error.code.is_empty() { error.message.clone() } else { format!("{} (code {})", error.message, error.code) }
+}
+
+/// That members had to go from `place` before others could come.
+pub(super) fn room_text(place: &impl fmt::Display, error: &Error) -> String {
+    format!(
+        "{place}: members that are not wanted any more left before new ones came, because a quota is used up: {}",
+        error.stable_text()
+    )
+}
+
+/// That the cloud took everything but this member.
+pub(super) fn refused_text(refused: &Member, error: &Error) -> String {
+    let address = refused.address.map(|address| format!(" with the address {address}")).unwrap_or_default();
+    let server = format!("{} {}{address}", refused.kind.as_str(), refused.server);
+    format!("{server} is no member, because the cloud refused it: {}", told(error))
+}
+
+/// That the certificate is over, if so.
+pub(super) fn over(certificate: &Certificate, now: Timestamp) -> Option<String> {
+    let expires = certificate.expires.filter(|expires| *expires <= now)?;
+    Some(format!("it is expired since {expires}; renew it"))
 }
 
 /// Whether there is no address left in the vSwitch.

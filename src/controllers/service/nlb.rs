@@ -12,6 +12,7 @@ pub mod known;
 pub mod observed;
 pub mod plan;
 mod reconcile;
+mod reuse;
 
 use std::sync::Arc;
 

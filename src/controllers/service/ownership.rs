@@ -116,8 +116,18 @@ impl Owner {
     /// The other Service that a listener with this description was made for, by this controller or
     /// the released one, of this cluster or another.
     pub fn rival(&self, description: &str) -> Option<String> {
-        let mark = Mark::parse(description).filter(|mark| !self.matches(mark))?;
-        mark.port.parse::<u32>().ok()?;
+        self.name_rival(&Mark::parse(description).filter(|mark| mark.port.parse::<u32>().is_ok())?)
+    }
+
+    /// The same for listeners of network load balancers.
+    pub fn network_rival(&self, description: &str) -> Option<String> {
+        self.name_rival(&Mark::parse_network(description).filter(|_| is_ports_word(description))?)
+    }
+
+    fn name_rival(&self, mark: &Mark<'_>) -> Option<String> {
+        if self.matches(mark) {
+            return None;
+        }
         let service = format!("{}/{}", mark.namespace, mark.service);
         let same_cluster = mark.cluster == self.cluster;
         Some(if same_cluster { service } else { format!("{service} in the cluster {}", mark.cluster) })
@@ -233,12 +243,6 @@ pub fn is_used(state: &LoadBalancerState) -> bool {
     state.listeners.iter().any(|listener| marked(&listener.description)) || state.groups.iter().any(group)
 }
 
-/// The same for listeners of network load balancers.
-pub fn network_listener_owner(description: &str) -> Option<String> {
-    let mark = Mark::parse_network(description).filter(|_| is_ports_word(description))?;
-    Some(format!("{}/{}", mark.namespace, mark.service))
-}
-
 /// A port, or both ends of a range joined by `_`.
 pub fn ports_word(ports: PortRange) -> String {
     ports.single().map_or_else(|| format!("{}_{}", ports.first, ports.last), |port| port.to_string())
@@ -329,8 +333,10 @@ mod tests {
         {
             assert!(!owner.owns_network_listener(foreign), "{foreign}");
         }
-        assert_eq!(network_listener_owner("k8s.443.TCP.web.shop.c1").as_deref(), Some("shop/web"));
-        assert_eq!(network_listener_owner("k8s.http.TCP.web.shop.c1"), None);
+        assert_eq!(owner.network_rival("k8s.443.TCP.other.shop.c1").as_deref(), Some("shop/other"));
+        assert_eq!(owner.network_rival("k8s.443.TCP.web.shop.c2").as_deref(), Some("shop/web in the cluster c2"));
+        assert_eq!(owner.network_rival("k8s.443.TCP.web.shop.c1"), None);
+        assert_eq!(owner.network_rival("k8s.http.TCP.other.shop.c1"), None);
         let long = Owner { service: "s".repeat(63), namespace: "n".repeat(63), ..owner.clone() };
         let name = long.network_group_name("30080", ssl);
         assert!(name.len() <= 128 && name.starts_with("k8s.30080.TCPSSL."), "{name}");

@@ -6,8 +6,8 @@ pub(super) mod failure;
 mod limits;
 pub(super) mod lost;
 mod members_alone;
-mod reuse;
-mod unheeded;
+pub(super) mod reuse;
+pub(super) mod unheeded;
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 

@@ -153,7 +153,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-fn furnish(stage: &Stage) {
+pub fn furnish(stage: &Stage) {
     stage.cloud().with_state(|state| {
         for id in ["cert-1", "cert-2", "cert-3", "ca-1", "ca-2"] {
             let certificate = Certificate {
@@ -356,6 +356,30 @@ fn zones_have_addresses_of_choice_and_come_and_go() {
         assert!(writes(&stage).is_empty());
         let told = stage.told("web");
         assert!(told.iter().any(|(_, m)| m.contains("the private address in zone cn-hangzhou-h")), "{told:?}");
+    });
+}
+
+#[test]
+fn a_private_load_balancer_needs_no_addresses_of_choice() {
+    play(|stage| async move {
+        let _replica = stage.start();
+        stage.joined(1).await;
+        expose(&stage, &[("address-type", "intranet")], ports());
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(5)).await;
+        let zones = balancers(&stage).pop().unwrap().zones;
+        assert_eq!(zones.len(), 2);
+        assert!(zones.iter().all(|zone| !zone.private_ip.is_unspecified()), "the cloud chose: {zones:?}");
+        for wrong in ["cn-hangzhou-h:", "cn-hangzhou-h:vsw-bp1simh:x", ",", "cn-hangzhou-h:vsw-1:10.0.0.1:eip-1:more"] {
+            stage.clear_calls();
+            annotate(&stage, json!({ (key("zone-maps")): wrong })).await;
+            assert_eq!(stage.words(), Vec::<String>::new(), "{wrong}");
+        }
+        assert!(
+            stage.told("web").iter().any(|(_, m)| m.contains("ZoneMapping format error")),
+            "{:?}",
+            stage.told("web")
+        );
     });
 }
 

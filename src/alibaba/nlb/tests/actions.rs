@@ -24,7 +24,13 @@ async fn run(action: NetworkAction) -> (Vec<String>, NetworkEffect) {
     let effect = script.cloud().execute_network(&action).await.unwrap();
     let mut lines = script.only();
     lines.retain(|line| line != "RegionId=cn-hangzhou");
-    if !matches!(action, NetworkAction::CreateLoadBalancer(_) | NetworkAction::DeleteSecurityGroup { .. }) {
+    let takes_none = matches!(
+        action,
+        NetworkAction::CreateLoadBalancer(_)
+            | NetworkAction::DeleteSecurityGroup { .. }
+            | NetworkAction::NameSecurityGroup { .. }
+    );
+    if !takes_none {
         let token = lines.iter().position(|line| line.starts_with("ClientToken=")).expect("a token");
         lines.remove(token);
     }
@@ -450,6 +456,12 @@ async fn rules_of_both_families_go_into_one_call() {
     assert_eq!(
         sent(NetworkAction::RemoveRules { group: "sg-1".into(), rules: rules[..1].to_vec() }).await,
         ["Action=RevokeSecurityGroup", "SecurityGroupId=sg-1", "SecurityGroupRuleId.1=sgr-1"]
+    );
+    let name =
+        NetworkAction::NameSecurityGroup { group: "sg-1".into(), name: "n".to_owned(), description: "d".to_owned() };
+    assert_eq!(
+        sent(name).await,
+        ["Action=ModifySecurityGroupAttribute", "Description=d", "SecurityGroupId=sg-1", "SecurityGroupName=n"]
     );
     assert_eq!(
         sent(NetworkAction::DeleteSecurityGroup { group: "sg-1".into() }).await,

@@ -4,7 +4,9 @@
 //! ends. What fails holds back only its own scope. Where an answer was lost, what is known is
 //! dropped and the pass ends: the next one looks before it acts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::{
     Memory,
@@ -13,8 +15,15 @@ use super::{
     plan::{Plan, Scope},
 };
 use crate::{
-    cloud::{Class, CloudProvider, Error, ListenerId, Member, NetworkAction, NetworkStatus, network_action::Lock},
-    controllers::service::{Key, ownership::Owner},
+    cloud::{
+        Class, CloudProvider, Error, ListenerId, Member, NetworkAction, NetworkListenerSetting,
+        NetworkListenerSettings, NetworkStatus, network_action::Lock,
+    },
+    controllers::service::{
+        Key,
+        apply::{over, refused_text, room_text},
+        ownership::Owner,
+    },
 };
 
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
@@ -28,10 +37,13 @@ pub struct Pass<'a> {
     pub owner: &'a Owner,
     /// What is there, as far as it is known.
     pub state: State,
+    now: Timestamp,
     /// Changes are not sent, and count as in place at once.
     pub pretends: bool,
     pub outcome: Outcome,
     failed: BTreeSet<Scope>,
+    /// Groups that a quota let no member into in this round.
+    full: BTreeMap<Scope, (NetworkAction, Error)>,
     /// What the cloud called busy in this pass.
     held: BTreeSet<Lock>,
     /// Nothing more can be done in this pass.
@@ -50,21 +62,34 @@ pub struct Outcome {
     pub conflicts: Vec<String>,
     /// Somebody else is at what was to be changed.
     pub busy: Option<Error>,
+    /// Where members had to go before others could come, and why.
+    pub made_room: Vec<String>,
+    /// Whether a listener is being deleted, so that somebody else may have its port.
+    pub freed_ports: bool,
 }
 
 // === impl Pass ===
 
 impl<'a> Pass<'a> {
-    pub fn new(cloud: &'a dyn CloudProvider, memory: &'a Memory, key: &'a Key, owner: &'a Owner, state: State) -> Self {
+    pub fn new(
+        cloud: &'a dyn CloudProvider,
+        memory: &'a Memory,
+        key: &'a Key,
+        owner: &'a Owner,
+        now: Timestamp,
+        state: State,
+    ) -> Self {
         Self {
             cloud,
             memory,
             key,
             owner,
             state,
+            now,
             pretends: false,
             outcome: Outcome::default(),
             failed: BTreeSet::new(),
+            full: BTreeMap::new(),
             held: BTreeSet::new(),
             ended: false,
         }
@@ -138,6 +163,10 @@ impl<'a> Pass<'a> {
                 continue;
             }
             done = true;
+            if self.full.contains_key(&step.scope) {
+                self.make_room(&step.scope, &step.action).await;
+                continue;
+            }
             match (step.action, &mut desired) {
                 (NetworkAction::AddMembers { group, members }, Some(desired)) => {
                     let add = |members| NetworkAction::AddMembers { group: group.clone(), members };
@@ -150,7 +179,31 @@ impl<'a> Pass<'a> {
                 }
             }
         }
+        for (scope, (action, error)) in std::mem::take(&mut self.full) {
+            self.fail(&scope, &action, error);
+        }
         done
+    }
+
+    /// Where a quota lets nobody in, some of those that are not wanted any more go first: half
+    /// a batch, and never all that there are. When they are gone, the next pass adds again.
+    async fn make_room(&mut self, scope: &Scope, action: &NetworkAction) {
+        let NetworkAction::RemoveMembers { group, members } = action else { return };
+        let there = self.state.groups.iter().find(|there| there.id == *group);
+        let most = there.map_or(0, |group| group.members.len().saturating_sub(1));
+        let members = members[..members.len().div_ceil(2).min(most)].to_vec();
+        if members.is_empty() {
+            return;
+        }
+        let action = NetworkAction::RemoveMembers { group: group.clone(), members };
+        match self.attempt(&action).await {
+            Err(error) => self.fail(scope, &action, error),
+            Ok(()) => {
+                if let Some((_, error)) = self.full.remove(scope) {
+                    self.outcome.made_room.push(room_text(scope, &error));
+                }
+            }
+        }
     }
 
     fn is_locked(&self, action: &NetworkAction) -> bool {
@@ -171,6 +224,16 @@ impl<'a> Pass<'a> {
             let action = add(batch.clone());
             // What was accepted works on the group; the rest follows in a later pass.
             let Err(error) = self.attempt(&action).await else { return };
+            if error.class == Class::Quota {
+                // As many as there is room for.
+                if batch.len() > 1 {
+                    batch.truncate(batch.len() / 2);
+                    batches = vec![batch];
+                    continue;
+                }
+                self.full.insert(scope.clone(), (action, error));
+                return;
+            }
             if error.class != Class::Invalid {
                 return self.fail(scope, &action, error);
             }
@@ -180,7 +243,7 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let refused = &batch[0];
-            self.outcome.left_out.push(format!("{} {}: {}", refused.kind.as_str(), refused.server, error.message));
+            self.outcome.left_out.push(refused_text(refused, &error));
             for wanted in desired.groups.values_mut() {
                 wanted.members.retain(|member| member.server != refused.server);
             }
@@ -188,9 +251,13 @@ impl<'a> Pass<'a> {
     }
 
     async fn attempt(&mut self, action: &NetworkAction) -> Result<(), Error> {
+        for id in self.new_certificates(action) {
+            self.check_certificate(action, &id).await?;
+        }
         let effect = self.cloud.execute_network(action).await?;
         tracing::info!(change = %action, "changed");
         self.outcome.changes.push(action.to_string());
+        self.outcome.freed_ports |= matches!(action, NetworkAction::DeleteListener { .. });
         self.state.apply(action, &effect);
         if self.pretends {
             self.state.complete();
@@ -204,6 +271,42 @@ impl<'a> Pass<'a> {
         }
         self.memory.known.store(self.owner, &self.state);
         Ok(())
+    }
+
+    /// The certificates that a change puts in place, but for those that are there already.
+    fn new_certificates(&self, action: &NetworkAction) -> Vec<String> {
+        let of = |settings: &NetworkListenerSettings| -> Vec<String> {
+            let ids = settings.get(NetworkListenerSetting::Certificates).into_iter().flat_map(|ids| ids.split(','));
+            ids.map(str::to_owned).collect()
+        };
+        match action {
+            NetworkAction::CreateListener(create) => of(&create.settings),
+            NetworkAction::UpdateListener(change) => {
+                let mut listeners = self.state.load_balancer.iter().flat_map(|there| &there.listeners);
+                let there = listeners.find(|listener| listener.id == change.listener);
+                let there = there.map_or_else(Vec::new, |listener| of(&listener.settings));
+                of(&change.settings).into_iter().filter(|id| !there.contains(id)).collect()
+            }
+            NetworkAction::AddCertificates { certificates, .. } => certificates.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A listener with a certificate that is over would refuse every client. The list of certificates that
+    /// can be asked lacks some that listeners may have, and may not be open to us: then the cloud has
+    /// the only word.
+    async fn check_certificate(&self, action: &NetworkAction, id: &str) -> Result<(), Error> {
+        let known = match self.cloud.certificate(id).await {
+            Err(error) if error.class == Class::Denied => {
+                tracing::debug!(%error, "cannot look whether a certificate is over");
+                None
+            }
+            answer => answer?,
+        };
+        match known.and_then(|certificate| over(&certificate, self.now)) {
+            Some(message) => Err(Error::new(Class::Denied, action.to_string(), format!("certificate {id}"), message)),
+            None => Ok(()),
+        }
     }
 
     fn fail(&mut self, scope: &Scope, action: &NetworkAction, error: Error) {
@@ -237,6 +340,7 @@ impl<'a> Pass<'a> {
             NetworkAction::CreateLoadBalancer(_) => known.doubt_absence(self.owner),
             NetworkAction::CreateGroup(_) | NetworkAction::UntagGroups { .. } => known.doubt_groups(self.owner),
             NetworkAction::CreateSecurityGroup(_)
+            | NetworkAction::NameSecurityGroup { .. }
             | NetworkAction::AddRules { .. }
             | NetworkAction::RemoveRules { .. }
             | NetworkAction::DeleteSecurityGroup { .. } => known.doubt_sources(self.owner),

@@ -180,6 +180,17 @@ fn sources(owner: &Owner, create: &CreateNetworkLoadBalancer, ranges: &BTreeSet<
 // === impl Desired ===
 
 impl Desired {
+    /// Notes that what should listen on these ports is left out.
+    pub fn leave_out(&mut self, ports: PortRange) {
+        let ranged = self.requested.ranges.iter().filter(|(_, ranges)| ranges.contains(&ports)).map(|(port, _)| *port);
+        self.troubled_ports.extend(ranged.chain(ports.single()).collect::<Vec<_>>());
+    }
+
+    /// Whether attributes and listeners of the load balancer are the user's.
+    pub fn leaves_attributes_alone(&self) -> bool {
+        self.requested.id.is_some() && !self.requested.force_override_listeners
+    }
+
     fn add(&mut self, port: &ServicePort, around: Around<'_>, eni: bool) -> Result<(), String> {
         let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
             "TCP" => NetworkProtocol::Tcp,

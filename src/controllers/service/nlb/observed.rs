@@ -142,6 +142,12 @@ impl State {
                     }));
                 }
             }
+            NetworkAction::NameSecurityGroup { name, description, .. } => {
+                if let Some(Some(group)) = &mut self.sources {
+                    group.name.clone_from(name);
+                    group.description.clone_from(description);
+                }
+            }
             NetworkAction::AddRules { rules, .. } => {
                 if let Some(Some(group)) = &mut self.sources {
                     group.rules.extend(rules.iter().cloned());

@@ -176,9 +176,13 @@ impl<'a> Planner<'a> {
     fn attributes(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
         let asked = &desired.requested;
         let id = || there.id.clone();
+        let leaves_alone = desired.leaves_attributes_alone();
         let marks = if asked.id.is_some() { BTreeMap::default() } else { desired.owner.tags() };
-        let asked_for =
-            asked.tags.iter().filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
+        let asked_for = asked
+            .tags
+            .iter()
+            .filter(|_| !leaves_alone)
+            .filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
         let tags: BTreeMap<String, String> = asked_for
             .chain(marks.iter().filter(|(key, _)| !there.tags.contains_key(*key)))
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -187,6 +191,9 @@ impl<'a> Planner<'a> {
             self.push(Scope::Attribute("tags"), NetworkAction::Tag { load_balancer: id(), tags });
         }
         self.fixed(desired, there);
+        if leaves_alone {
+            return;
+        }
         // What is being made has the attributes it was asked for, and the rest is not known yet.
         if there.status == NetworkStatus::Provisioning {
             return;
@@ -349,7 +356,7 @@ impl<'a> Planner<'a> {
         if !plan.steps.is_empty() || needs || unsettled || self.failed.iter().any(missing) {
             return;
         }
-        let keeps_listeners = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
+        let keeps_listeners = desired.leaves_attributes_alone();
         let troubled = |ports: PortRange| {
             desired.troubled_ports.iter().any(|port| {
                 let ranges = desired.requested.ranges.get(port).cloned().unwrap_or_default();

@@ -11,7 +11,7 @@ use super::{
     apply::{self, Pass},
     desired::{self, Around, Desired, RULES_PER_GROUP},
     observed::State,
-    plan,
+    plan, reuse,
 };
 use crate::{
     cloud::{
@@ -25,7 +25,7 @@ use crate::{
         class::{self, Kind, Wants},
         desired::GroupKey,
         hash, members,
-        ownership::{CLUSTER_TAG, NETWORK_FINALIZER, OWNER_TAG, Owner, SECURITY_GROUP_LABEL},
+        ownership::{NETWORK_FINALIZER, Owner, SECURITY_GROUP_LABEL},
         publish,
         reconcile::{
             Outcome, about_gates,
@@ -139,6 +139,7 @@ impl Controller {
         let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
         desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(&owner)));
         self.tell_of_members(key, &object, &desired);
+        self.yield_network_ports(service, &mut desired, &state);
         self.tell_of_ipv6(key, &object, &desired.requested.members, "DualStack");
         let mut problems = desired.problems.clone();
         // Only pods that are members themselves need an interface.
@@ -168,6 +169,18 @@ impl Controller {
         };
         let opened = self.open_gates(key, &waiting, &wanted, there, is_nowhere, server_of).await;
         opened.map_err(|error| about_gates(key, &error))?;
+        for notice in self.records.new_notices(key, "room", outcome.made_room.clone()) {
+            self.recorder.warning(&object, "QuotaExceeded", notice);
+        }
+        if let Some(id) = &desired.requested.id {
+            if outcome.freed_ports {
+                self.wake_sharers(id, key);
+            }
+            // What others have there may go without a word from here.
+            if !outcome.conflicts.is_empty() {
+                self.network.known.doubt(id);
+            }
+        }
         if audit && !outcome.changes.is_empty() {
             let message =
                 format!("somebody else had changed the load balancer; put right: {}", outcome.changes.join("; "));
@@ -193,6 +206,9 @@ impl Controller {
             }
             ranges.clear();
         }
+        for notice in self.records.new_notices(key, "unheeded", reuse::unheeded(&requested)) {
+            self.recorder.warning(&object, "FeatureNotSupported", notice);
+        }
         Ok((requested, ranges))
     }
 
@@ -214,7 +230,7 @@ impl Controller {
         problems: Vec<String>,
         unsettled: bool,
     ) -> Result<Progress, Failure> {
-        let apply::Outcome { changes, failures, left_out, conflicts, busy } = outcome;
+        let apply::Outcome { changes, failures, left_out, conflicts, busy, .. } = outcome;
         let mut others: Vec<String> = problems.into_iter().chain(conflicts).chain(left_out).collect();
         let changed = self.records.note_changes(key, !changes.is_empty());
         let waiting = self.network.jobs.is_waiting(key);
@@ -280,7 +296,7 @@ impl Controller {
     }
 
     fn network_pass<'a>(&'a self, key: &'a Key, owner: &'a Owner, state: State) -> Pass<'a> {
-        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, state);
+        let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, self.clock.now(), state);
         pass.pretends = self.rehearses;
         pass
     }
@@ -315,7 +331,11 @@ impl Controller {
             }
             let groups = requested.members.user_groups.values().cloned();
             let state = known.find_on(&*self.cloud, owner, id, groups).await?;
-            check_reuse(service, id, &state)?;
+            if let Err(refused) = self.check_network_reuse(service, owner, id, &state) {
+                // It may be another one by the next try.
+                known.doubt(id);
+                return Err(refused);
+            }
             return Ok(state);
         }
         let shown = publish::shown_host_name(service);
@@ -389,6 +409,9 @@ impl Controller {
         }
         let mut pass = self.network_pass(key, owner, state);
         let done = pass.dismantle(|state| plan::detach(owner, state)).await;
+        if pass.outcome.freed_ports {
+            self.wake_sharers(id, key);
+        }
         self.dismantled(key, pass, done)
     }
 
@@ -445,28 +468,6 @@ impl Controller {
             return Ok(None);
         }
         self.again(key, waiting, busy).map(Some)
-    }
-}
-
-/// Whether a Service may use a load balancer of the user's.
-fn check_reuse(service: &Service, id: &LoadBalancerId, state: &State) -> Result<(), Failure> {
-    let Some(there) = &state.load_balancer else {
-        return Err(Failure::Unfulfillable(format!(
-            "load balancer {id} of the annotation id does not exist in this region"
-        )));
-    };
-    let there = &there.load_balancer;
-    if let Some(tag) = [OWNER_TAG, CLUSTER_TAG].into_iter().find(|tag| there.tags.contains_key(*tag)) {
-        return Err(Failure::Unfulfillable(format!(
-            "load balancer {id} can not be reused, can not reuse loadbalancer created by kubernetes (it has the tag {tag})"
-        )));
-    }
-    match publish::shown_host_name(service) {
-        Some(shown) if shown != there.dns_name => Err(Failure::Unfulfillable(format!(
-            "service has been associated with dnsname [{shown}], cannot be bound to dnsname [{}]",
-            there.dns_name
-        ))),
-        _ => Ok(()),
     }
 }
 

@@ -3,19 +3,19 @@
 //! Several Services, also of other clusters, may share one. A port belongs to the Service that had
 //! it first; those that come later are told, and get it once it is free.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::core::v1::Service;
 
 use super::failure::Failure;
 use crate::{
-    cloud::{LoadBalancer, LoadBalancerId, LoadBalancerState, Protocol},
+    cloud::{LoadBalancer, LoadBalancerId, LoadBalancerState, Protocol, VpcId},
     controllers::{
         queue::Priority,
         service::{
             Controller, Key,
             annotations::{Annotations, Requested, Shows},
-            class::{self, Wants},
+            class,
             desired::Desired,
             ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
             publish,
@@ -23,18 +23,23 @@ use crate::{
     },
 };
 
+/// A load balancer of either kind that a Service names as the user's.
+#[derive(Clone, Copy)]
+pub(in crate::controllers::service) struct Candidate<'a> {
+    pub id: &'a LoadBalancerId,
+    pub tags: &'a BTreeMap<String, String>,
+    pub vpc: Option<&'a VpcId>,
+}
+
 impl Controller {
-    /// Whether a Service may use a load balancer of the user's. What speaks against it is found
-    /// before anything is changed.
-    pub(super) fn check_reuse(
+    /// Whether it may be the user's, and reaches this cluster.
+    pub(in crate::controllers::service) fn check_candidate(
         &self,
-        service: &Service,
         owner: &Owner,
-        requested: &Requested,
-        there: &LoadBalancer,
+        there: Candidate<'_>,
     ) -> Result<(), Failure> {
-        let id = &there.id;
-        if let Some(mark) = there.tags.get(OWNER_TAG) {
+        let Candidate { id, tags, vpc } = there;
+        if let Some(mark) = tags.get(OWNER_TAG) {
             let whose = if *mark == owner.default_name() {
                 "it is this Service's own; remove the annotation id".to_owned()
             } else {
@@ -48,13 +53,13 @@ impl Controller {
                 "load balancer {id} can not be reused, can not reuse loadbalancer created by kubernetes: {whose}"
             ));
         }
-        if let Some(cluster) = there.tags.get(CLUSTER_TAG) {
+        if let Some(cluster) = tags.get(CLUSTER_TAG) {
             return refuse(format!(
                 "load balancer {id} can not be reused, can not reuse loadbalancer created by kubernetes: it serves the API \
                  server of the cluster {cluster} (tag {CLUSTER_TAG})"
             ));
         }
-        if let (Some(theirs), Some(ours)) = (&there.vpc, &self.options.vpc)
+        if let (Some(theirs), Some(ours)) = (vpc, &self.options.vpc)
             && theirs != ours
         {
             return refuse(format!(
@@ -62,6 +67,20 @@ impl Controller {
                  in {ours}"
             ));
         }
+        Ok(())
+    }
+
+    /// Whether a Service may use a load balancer of the user's. What speaks against it is found
+    /// before anything is changed.
+    pub(super) fn check_reuse(
+        &self,
+        service: &Service,
+        owner: &Owner,
+        requested: &Requested,
+        there: &LoadBalancer,
+    ) -> Result<(), Failure> {
+        let id = &there.id;
+        self.check_candidate(owner, Candidate { id, tags: &there.tags, vpc: there.vpc.as_ref() })?;
         if let Some(asked) = requested.address_type.filter(|asked| *asked != there.address_type) {
             return refuse(format!(
                 "load balancer {id} can not be reused: its address is {}, the annotation address-type asks for {}",
@@ -117,9 +136,8 @@ impl Controller {
         id: &LoadBalancerId,
         there: &LoadBalancer,
     ) -> BTreeMap<(u16, Protocol), Key> {
-        let age = |service: &Service| (service.metadata.creation_timestamp.clone(), Key::of(service));
         let mut claims = BTreeMap::new();
-        for other in self.sharers(id).filter(|other| age(other) < age(service)) {
+        for other in self.earlier_sharers(service, id) {
             let Ok(requested) = Annotations::of(&other).parse() else { continue };
             let owner = Owner::of(&other, &self.options.cluster_id);
             if !requested.force_override_listeners || self.check_reuse(&other, &owner, &requested, there).is_err() {
@@ -135,10 +153,21 @@ impl Controller {
         claims
     }
 
+    /// Those of the Services that use the load balancer which were there before this one.
+    pub(in crate::controllers::service) fn earlier_sharers(
+        &self,
+        service: &Service,
+        id: &LoadBalancerId,
+    ) -> impl Iterator<Item = Arc<Service>> {
+        let age = |service: &Service| (service.metadata.creation_timestamp.clone(), Key::of(service));
+        let own = age(service);
+        self.sharers(id).filter(move |other| age(other) < own)
+    }
+
     /// The Services of this cluster that use the load balancer and are to go on doing so.
-    fn sharers(&self, id: &LoadBalancerId) -> impl Iterator<Item = std::sync::Arc<Service>> {
+    fn sharers(&self, id: &LoadBalancerId) -> impl Iterator<Item = Arc<Service>> + use<> {
         let stays = |service: &Service| {
-            class::wants(service, self.options.type_annotation) == Wants::Clb && !class::is_deleting(service)
+            class::wants(service, self.options.type_annotation) == self.kind.wanted() && !class::is_deleting(service)
         };
         let uses = |service: &Service| Annotations::of(service).load_balancer_id().as_ref() == Some(id);
         let found: Vec<_> = self.cache.services.list().into_iter().filter(|one| stays(one) && uses(one)).collect();
@@ -156,6 +185,6 @@ impl Controller {
     }
 }
 
-fn refuse(why: String) -> Result<(), Failure> {
+pub(in crate::controllers::service) fn refuse(why: String) -> Result<(), Failure> {
     Err(Failure::Unfulfillable(why))
 }

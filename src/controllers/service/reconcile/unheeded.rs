@@ -45,7 +45,12 @@ fn attributes(requested: &Requested) -> Option<String> {
         ("modification-protection", requested.modification_protection.is_some()),
         ("additional-resource-tags", !requested.tags.is_empty()),
     ];
-    let asked: Vec<&str> = asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect();
+    left_alone(&asked)
+}
+
+/// That those of the attributes which are asked for are left alone.
+pub(in crate::controllers::service) fn left_alone(attributes: &[(&str, bool)]) -> Option<String> {
+    let asked: Vec<&str> = attributes.iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| *name).collect();
     (!asked.is_empty()).then(|| {
         format!(
             "the annotations {} have no effect: the load balancer is yours (annotation id), and its attributes and \

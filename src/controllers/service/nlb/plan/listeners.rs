@@ -15,18 +15,16 @@ use crate::{
             desired::{Desired, DesiredListener},
             observed::State,
         },
-        ownership,
     },
 };
 
 impl Planner<'_> {
     pub(super) fn listeners(&mut self, desired: &Desired, state: &State, there: &NetworkLoadBalancerState) {
-        let others = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
         // Nobody is let in before it is settled who may come.
         let open = self.plan.needs_sources
             || self.failed.contains(&Scope::Sources)
             || self.plan.steps.iter().any(|step| step.scope == Scope::Sources);
-        if others {
+        if desired.leaves_attributes_alone() {
             return;
         }
         for ((protocol, ports), wanted) in &desired.listeners {
@@ -68,12 +66,12 @@ impl Planner<'_> {
             .filter(|l| protocol.excludes(l.protocol) && ports.overlaps(l.ports))
             .collect::<Vec<_>>();
         for other in &in_the_way {
-            let is_ours = taken(desired, state, there, other).is_none();
-            if !is_ours || desired.listeners.contains_key(&(other.protocol, other.ports)) {
-                self.plan.conflicts.push(format!(
-                    "port {ports} of {}: the listener {}/{} is in the way of one for {protocol}",
-                    there.load_balancer.id, other.ports, other.protocol
-                ));
+            let conflict = taken(desired, state, there, other).or_else(|| {
+                let wanted = desired.listeners.contains_key(&(other.protocol, other.ports));
+                wanted.then(|| format!("the listener {}/{} is wanted, too", other.ports, other.protocol))
+            });
+            if let Some(conflict) = conflict {
+                self.plan.conflicts.push(format!("there can be no listener {ports}/{protocol}: {conflict}"));
                 return;
             }
         }
@@ -178,7 +176,7 @@ fn taken(
         return None;
     }
     let place = format!("listener {}/{} of {}", listener.ports, listener.protocol, there.load_balancer.id);
-    match ownership::network_listener_owner(&listener.description) {
+    match owner.network_rival(&listener.description) {
         Some(other) => Some(format!("{place} belongs to the Service {other}; use another port or load balancer")),
         None if desired.requested.force_override_listeners && desired.requested.id.is_some() => None,
         None => Some(format!(

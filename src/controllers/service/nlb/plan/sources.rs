@@ -33,22 +33,34 @@ impl Planner<'_> {
         if let Some(wanted) = desired.sources.as_ref().filter(|_| has_own) {
             match own {
                 None => self.push(Scope::Sources, NetworkAction::CreateSecurityGroup(wanted.create.clone())),
-                Some(group) => ready = self.rules(wanted, group),
+                Some(group) => {
+                    self.name(wanted, group);
+                    ready = self.rules(wanted, group);
+                }
             }
         }
         if let Some(there) = &state.load_balancer
             && there.load_balancer.status != NetworkStatus::Provisioning
+            && !desired.leaves_attributes_alone()
         {
             let wants_none = desired.sources.is_none();
             self.membership(desired, &there.load_balancer, ready, own.map(|group| &group.id).filter(|_| !wants_none));
         }
     }
 
-    /// Plans the rules; answers the group if it has all of them.
+    fn name(&mut self, wanted: &DesiredSources, there: &SecurityGroup) {
+        let (name, description) = (wanted.create.name.clone(), wanted.create.description.clone());
+        if (&name, &description) != (&there.name, &there.description) {
+            let action = NetworkAction::NameSecurityGroup { group: there.id.clone(), name, description };
+            self.push(Scope::Attribute("name of the security group"), action);
+        }
+    }
+
+    /// Plans the rules; answers the group if it has all of them. A rule that does the same is as good as
+    /// ours, whatever its description: the cloud knows no second one like it.
     fn rules(&mut self, wanted: &DesiredSources, group: &SecurityGroup) -> Option<SecurityGroupId> {
-        let same = |a: &SourceRule, b: &SourceRule| {
-            (a.source, a.policy, a.priority, &a.description) == (b.source, b.policy, b.priority, &b.description)
-        };
+        let same =
+            |a: &SourceRule, b: &SourceRule| (a.source, a.policy, a.priority) == (b.source, b.policy, b.priority);
         let missing: Vec<SourceRule> =
             wanted.rules.iter().filter(|rule| !group.rules.iter().any(|there| same(there, rule))).cloned().collect();
         let ours = |rule: &&SourceRule| rule.description == wanted.create.description;
