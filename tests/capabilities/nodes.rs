@@ -192,3 +192,51 @@ fn addresses_of_both_families_are_told_and_follow_the_instance() {
         assert_eq!(addresses(), [all[1].clone(), format!("Hostname {name}")]);
     });
 }
+
+#[test]
+fn conditions_and_taints_never_flap_in_bad_weather() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        for product in ["ecs", "vpc"] {
+            for kind in [
+                FaultKind::Error { status: 500, code: "InternalError".into(), message: String::new() },
+                FaultKind::Throttle { retry_after: None },
+                FaultKind::DropAfter,
+                FaultKind::EmptyList,
+            ] {
+                stage.cloud().inject(Fault::on(product, kind).with_probability(0.1));
+            }
+        }
+        let names: Vec<String> = (0..6).map(|_| stage.world.join().unwrap()).collect();
+        let stands = |name: &String| {
+            let node = stage.node(name).unwrap();
+            let conditions = node.status.clone().unwrap().conditions.unwrap();
+            let network = conditions.into_iter().find(|condition| condition.type_ == "NetworkUnavailable");
+            (taints(&node).len(), network.map(|condition| condition.status).unwrap_or_default())
+        };
+        let mut seen: Vec<Vec<(usize, String)>> = names.iter().map(|name| vec![stands(name)]).collect();
+        for second in 0..3600 {
+            // Kubelets fall silent now and then.
+            let status = if second % 600 < 300 { "True" } else { "Unknown" };
+            if second % 300 == 0 {
+                for name in &names {
+                    stage.world.set_ready(name, status).unwrap();
+                }
+            }
+            stage.pass(Duration::from_secs(1)).await;
+            for (name, seen) in names.iter().zip(&mut seen) {
+                if *seen.last().unwrap() != stands(name) {
+                    seen.push(stands(name));
+                }
+            }
+        }
+        let way =
+            [(1, ""), (1, "True"), (0, "True"), (0, "False")].map(|(taints, network)| (taints, network.to_owned()));
+        for (name, seen) in names.iter().zip(seen) {
+            // A step may be too short to be seen, but none is taken twice or back.
+            let mut left = way.iter();
+            assert!(seen.iter().all(|step| left.any(|next| next == step)), "{name}: {seen:?}");
+            assert_eq!(seen.last(), way.last(), "{name}");
+        }
+    });
+}

@@ -131,3 +131,37 @@ fn a_full_route_table_is_told_to_those_who_find_no_room() {
         assert_eq!(available(&stage), 220);
     });
 }
+
+#[test]
+fn restarts_with_more_services_than_a_page_holds_write_nothing_and_read_in_bulk() {
+    play_unheard(|stage| async move {
+        stage.cloud().configure(|options| options.check_replies = false);
+        let mut replica = stage.start_with(FLAGS, json!({}));
+        stage.joined(2).await;
+        for number in 0..120 {
+            stage.expose(&format!("s{number}"), &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
+        }
+        let filled = || {
+            let groups = stage.cloud().load_balancers().into_iter().map(|one| stage.cloud().groups(&one.id));
+            groups.filter(|groups| groups.len() == 1 && groups[0].servers.len() == 2).count()
+        };
+        let started = || stage.cloud().call_counts().get("slb.StartLoadBalancerListener").copied().unwrap_or_default();
+        stage
+            .until_within(Duration::from_secs(3600), "120 load balancers", || {
+                (filled() == 120 && started() == 120).then_some(())
+            })
+            .await;
+        stage.pass(Duration::from_secs(60)).await;
+        for _ in 0..3 {
+            replica.kill().await;
+            stage.clear_calls();
+            replica = stage.start_with(FLAGS, json!({}));
+            stage.pass(Duration::from_secs(60)).await;
+            let calls = stage.cloud().calls();
+            assert!(calls.iter().all(|call| !call.changed), "{:?}", stage.cloud().call_counts());
+            // Load balancers and listeners come by the hundred, a group's members one group a call.
+            let reads = calls.iter().filter(|call| call.product == "slb").count();
+            assert!(reads <= 2 + 2 + 120, "{:?}", stage.cloud().call_counts());
+        }
+    });
+}

@@ -319,6 +319,11 @@ impl Replica {
         self.task.await.unwrap().map(drop)
     }
 
+    /// SIGTERM; what has become of it can be waited for while something else happens.
+    pub fn ask_to_stop(&self) {
+        self.shutdown.request();
+    }
+
     /// Waits until a dry run is over.
     pub async fn report(self) -> Report {
         self.task.await.unwrap().unwrap().unwrap()

@@ -36,6 +36,10 @@ pub(super) struct Memory {
     pub(super) reports: Reports,
     /// When the tables are to be read again.
     pub(super) next_reading: Instant,
+    /// How often that was done.
+    pub(super) readings: u64,
+    /// Nodes that were reachable and then had a route missing, with the reading after which that was so.
+    doubts: BTreeMap<String, u64>,
     settling: u32,
     failures: u32,
     entropy: Entropy,
@@ -53,6 +57,8 @@ impl Memory {
             holds: Holds::new(entropy.fork()),
             reports: Reports::default(),
             next_reading: Instant::now(),
+            readings: 0,
+            doubts: BTreeMap::new(),
             settling: 0,
             failures: 0,
             entropy,
@@ -87,6 +93,17 @@ impl Memory {
                 entry.destination != change.destination || entry.instance.as_ref() != Some(&change.instance)
             });
         }
+    }
+
+    /// A route of this node, which is called reachable, is missing. Tells whether a later reading than the
+    /// first that lacked it did so, too: one that is empty or incomplete is no reason to keep pods away.
+    pub(super) fn is_proven_missing(&mut self, node: &str) -> bool {
+        *self.doubts.entry(node.to_owned()).or_insert(self.readings) < self.readings
+    }
+
+    /// Only these nodes have a route missing.
+    pub(super) fn retain_doubts(&mut self, missing: impl Fn(&str) -> bool) {
+        self.doubts.retain(|node, _| missing(node));
     }
 
     /// What a reading shows to be a stranger's, or a leftover; the rest of what was suspected in this

@@ -83,7 +83,8 @@ impl Pass {
         for table in memory.tables.clone().unwrap_or_default() {
             self.change(memory, &table, &nodes, &desired, reading, &mut open).await;
         }
-        let states = states(memory, &desired);
+        let mut states = states(memory, &desired);
+        doubt_missing(memory, &nodes, &mut states);
         open.settling |= states.values().any(|state| *state == State::Settling);
         for (name, need) in &desired.nodes {
             match &need.problem {
@@ -104,6 +105,7 @@ impl Pass {
 
     /// Reads the tables. One that cannot be read is not known any more.
     async fn read(&self, memory: &mut Memory, nodes: &BTreeMap<String, Arc<Node>>, desired: &Desired, open: &mut Open) {
+        memory.readings += 1;
         let mut failures = Vec::new();
         if memory.tables.is_none() {
             match self.find_tables().await {
@@ -360,4 +362,15 @@ fn states(memory: &Memory, desired: &Desired) -> BTreeMap<String, State> {
         least
     };
     desired.nodes.iter().map(|(name, need)| (name.clone(), of(need))).collect()
+}
+
+/// What was there and is missing from one reading counts as unsettled, so that it is soon looked at again.
+fn doubt_missing(memory: &mut Memory, nodes: &BTreeMap<String, Arc<Node>>, states: &mut BTreeMap<String, State>) {
+    memory.retain_doubts(|name| states.get(name) == Some(&State::Missing));
+    for (name, state) in states.iter_mut().filter(|(_, state)| **state == State::Missing) {
+        let reachable = |node: &Arc<Node>| condition::status(node, NETWORK_UNAVAILABLE) == Some("False");
+        if nodes.get(name).is_some_and(reachable) && !memory.is_proven_missing(name) {
+            *state = State::Settling;
+        }
+    }
 }

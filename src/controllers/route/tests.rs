@@ -359,3 +359,22 @@ async fn two_nodes_with_one_pod_cidr_do_not_take_the_route_from_each_other() {
     seconds(3).await;
     assert_eq!(cluster.cloud.entries(TABLE), ["10.0.1.0/24 i-c", "10.0.2.0/24 i-b"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_reading_that_lacks_a_route_makes_no_node_unreachable() {
+    let cluster = steady().await;
+    cluster.cloud.fail("CreateRouteEntries", Class::Denied);
+    let entries = cluster.cloud.edit(|state| std::mem::take(&mut state.tables.get_mut(&TABLE.into()).unwrap().1));
+    cluster.cloud.forget_calls();
+    while cluster.cloud.calls("DescribeRouteEntryList").is_empty() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(cluster.network_unavailable("node-i-a").as_deref(), Some("False/RouteCreated"));
+    cluster.cloud.edit(|state| state.tables.get_mut(&TABLE.into()).unwrap().1 = entries);
+    seconds(900).await;
+    assert_eq!(cluster.writes(), [""; 0], "nothing was said of it");
+    // A second one that agrees is believed.
+    cluster.cloud.edit(|state| state.tables.get_mut(&TABLE.into()).unwrap().1.clear());
+    seconds(340).await;
+    assert_eq!(cluster.network_unavailable("node-i-a").as_deref(), Some("True/NoRouteCreated"));
+}
