@@ -71,6 +71,9 @@ soak: prerequisites ## Plays random lives of a cluster: SEEDS=10000 of them, or 
 	SEEDS=$(SEEDS) SEED=$(SEED) cargo test --locked --test capabilities lives::soak -- --ignored
 
 bench: build ## Measures speed, memory and size
+	@if command -v go >/dev/null 2>&1; then $(MAKE) --no-print-directory $(CONTROL_PLANE); else \
+		echo "NOT MEASURED: many Services and nodes on a real API server. missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; \
+	fi
 	@# Building the benches puts a binary with the simulators in the same place.
 	cp target/release/$(BINARY) target/$(BINARY)-release
 	CCM_BINARY=$(CURDIR)/target/$(BINARY)-release cargo bench --locked

@@ -5,7 +5,18 @@
 //! without simulators, as `make bench` does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods)]
+#![allow(unreachable_pub, dead_code, reason = "the tests use more of the stage than is measured")]
 
+#[path = "../../tests/control_plane/audit.rs"]
+mod audit;
+#[path = "../../tests/control_plane/plane.rs"]
+mod plane;
+#[path = "../../tests/stories/stage.rs"]
+mod stage;
+#[path = "../../tests/control_plane/theatre.rs"]
+mod theatre;
+
+mod crowd;
 mod outage;
 mod process;
 mod ready;
@@ -20,10 +31,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    let binary = std::env::var_os("CCM_BINARY").map(PathBuf::from);
+    // `cargo bench --bench program -- crowd` measures nothing but that.
+    if let (true, Some(binary)) = (std::env::args().any(|argument| argument == "crowd"), &binary) {
+        return crowd::measure(binary);
+    }
     row("measured", "figure", "aim");
     ready::measure();
     let large = scale::converge();
-    let Some(binary) = std::env::var_os("CCM_BINARY").map(PathBuf::from) else {
+    let Some(binary) = binary else {
         println!("CCM_BINARY is not set: size, memory and outage are left out; run `make bench`");
         return;
     };
@@ -36,6 +52,8 @@ fn main() {
         outage::measure(&binary).await;
         scale::measure(&binary, large).await;
     });
+    drop(runtime);
+    crowd::measure(&binary);
 }
 
 /// Prints a line of the table.

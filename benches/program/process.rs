@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -23,24 +24,29 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the daemon with the flags of the example DaemonSet. `kube` and `cloud`: `host:port`.
     pub(crate) fn start(binary: &Path, identity: &Identity, kube: &str, cloud: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
         let kubeconfig = serde_json::json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "sim",
             "contexts": [{ "name": "sim", "context": { "cluster": "sim", "user": "sim" } }],
             "clusters": [{ "name": "sim", "cluster": {
-                "server": format!("https://{kube}"), "certificate-authority": at("ca.pem"),
+                "server": format!("https://{kube}"), "certificate-authority-data": STANDARD.encode(&identity.pem),
             } }],
             "users": [{ "name": "sim", "user": { "token": "sim" } }],
         });
+        Self::start_as(binary, identity, &kubeconfig.to_string(), cloud)
+    }
+
+    /// The same with a kubeconfig that tells where the API server is and who asks.
+    pub(crate) fn start_as(binary: &Path, identity: &Identity, kubeconfig: &str, cloud: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         fs::write(at("ca.pem"), &identity.pem).unwrap();
-        fs::write(at("kubeconfig"), kubeconfig.to_string()).unwrap();
+        fs::write(at("kubeconfig"), kubeconfig).unwrap();
         fs::write(at("cloud-config"), cloud_config()).unwrap();
         let child = Command::new(binary)
             .env_clear()
             .env("HOME", folder.path())
             .env("SSL_CERT_FILE", at("ca.pem"))
-            .envs(["ECS_ENDPOINT", "VPC_ENDPOINT", "SLB_ENDPOINT"].map(|name| (name, cloud)))
+            .envs(["ECS_ENDPOINT", "VPC_ENDPOINT", "SLB_ENDPOINT", "NLB_ENDPOINT"].map(|name| (name, cloud)))
             .arg(format!("--kubeconfig={}", at("kubeconfig").display()))
             .arg(format!("--cloud-config={}", at("cloud-config").display()))
             .args(["--cluster-cidr=172.20.0.0/14", "--leader-elect-resource-name=ccm"])

@@ -28,7 +28,7 @@ use super::{mebibytes, process, process::Program, ready::configuration, row, ser
 
 const NODES: usize = 200;
 const SERVICES: usize = 1_000;
-const ENDPOINTS: usize = 20;
+pub(crate) const ENDPOINTS: usize = 20;
 /// Calls a minute of the actions that write, which are what takes long.
 const WRITES: u64 = 90;
 /// How often it is looked whether all is in place.
@@ -146,7 +146,7 @@ fn is_initialised(world: &World, name: &str) -> bool {
 }
 
 /// The label that says so is written when everything is in place.
-fn is_done(service: &Service) -> bool {
+pub(crate) fn is_done(service: &Service) -> bool {
     service.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key("service.beta.kubernetes.io/hash"))
 }
 
@@ -163,24 +163,9 @@ fn expose(world: &World, number: usize, nodes: &[String]) {
     slice(world, number, nodes, 0);
 }
 
-/// The slice of a Service, with pods on so many nodes, from another node on if `shift`.
+/// Writes the slice of a Service.
 fn slice(world: &World, number: usize, nodes: &[String], shift: usize) {
-    let endpoints: Vec<Value> = (0..ENDPOINTS)
-        .map(|pod| {
-            let node = &nodes[(number + pod * 7 + shift) % nodes.len()];
-            let address = format!("172.20.{}.{}", number / 250 + 4 * pod, number % 250 + 2);
-            let target =
-                json!({ "kind": "Pod", "name": format!("{}-{pod}", name(number)), "uid": format!("{number}-{pod}") });
-            json!({ "addresses": [address], "conditions": { "ready": true }, "nodeName": node, "targetRef": target })
-        })
-        .collect();
-    let slice = json!({
-        "metadata": {
-            "name": name(number), "namespace": "default", "labels": { "kubernetes.io/service-name": name(number) },
-        },
-        "addressType": "IPv4", "endpoints": endpoints, "ports": [{ "name": "web", "port": 8080, "protocol": "TCP" }],
-    });
-    let slice: EndpointSlice = serde_json::from_value(slice).unwrap();
+    let slice = slice_of(&name(number), number, nodes, shift);
     let there = world.kube.modify::<EndpointSlice>("default", &name(number), |there| {
         there.endpoints.clone_from(&slice.endpoints);
     });
@@ -189,6 +174,25 @@ fn slice(world: &World, number: usize, nodes: &[String], shift: usize) {
     }
 }
 
-fn seconds(time: Duration) -> String {
+/// The slice of a Service, with pods on so many nodes, from another node on if `shift`.
+pub(crate) fn slice_of(service: &str, number: usize, nodes: &[String], shift: usize) -> EndpointSlice {
+    let endpoints: Vec<Value> = (0..ENDPOINTS)
+        .map(|pod| {
+            let node = &nodes[(number + pod * 7 + shift) % nodes.len()];
+            let address = format!("172.20.{}.{}", number / 250 + 4 * pod, number % 250 + 2);
+            let target = json!({ "kind": "Pod", "name": format!("{service}-{pod}"), "uid": format!("{number}-{pod}") });
+            json!({ "addresses": [address], "conditions": { "ready": true }, "nodeName": node, "targetRef": target })
+        })
+        .collect();
+    let slice = json!({
+        "metadata": {
+            "name": service, "namespace": "default", "labels": { "kubernetes.io/service-name": service },
+        },
+        "addressType": "IPv4", "endpoints": endpoints, "ports": [{ "name": "web", "port": 8080, "protocol": "TCP" }],
+    });
+    serde_json::from_value(slice).unwrap()
+}
+
+pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }

@@ -9,6 +9,8 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 pub struct Entry {
+    /// `ResponseStarted` (watches only) or `ResponseComplete`.
+    pub stage: String,
     pub verb: String,
     #[serde(rename = "requestURI")]
     pub request_uri: String,
