@@ -40,7 +40,7 @@ fn a_dry_run_under_the_shipped_role_tells_what_would_change_and_writes_nothing()
             stage.until("its pod network", || async { has_network(stage.node(name).await?) }).await;
         }
         stage.expose_web().await;
-        stage.expose_on_network("net").await;
+        stage.expose_on_network("net", &[]).await;
         let wrong = format!("{PREFIX}bandwidth");
         let ports = json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] });
         stage.expose("wrong", &[(&wrong, "much")], ports).await;

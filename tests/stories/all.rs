@@ -23,6 +23,7 @@ macro_rules! each_story {
             network::leaders_killed_while_a_network_load_balancer_is_made_leave_one;
             conflicts::what_others_change_meanwhile_is_kept_and_the_work_gets_done;
             readiness::a_rolling_update_waits_until_new_pods_are_registered;
+            readiness::a_rolling_update_waits_until_the_network_load_balancer_is_done;
             readiness::a_pod_that_came_while_nobody_led_becomes_ready;
             events::what_was_done_and_what_is_wrong_is_told;
             outages::a_leader_cut_off_is_followed_and_writes_no_more;

@@ -18,7 +18,7 @@ pub async fn a_network_load_balancer_follows_its_service_and_goes_with_it(stage:
     let _replica = stage.start();
     let mut nodes = stage.joined(2).await;
     stage.deploy_web(3).await;
-    stage.expose_on_network(WEB).await;
+    stage.expose_on_network(WEB, &[]).await;
     let name = stage.host_name(WEB).await;
     stage.ensured(WEB).await;
     let [balancer] = &balancers(&stage)[..] else { panic!("{:?}", stage.calls()) };
@@ -52,7 +52,7 @@ pub async fn a_network_load_balancer_follows_its_service_and_goes_with_it(stage:
 pub async fn leaders_killed_while_a_network_load_balancer_is_made_leave_one(stage: Stage) {
     let mut leader = stage.start_with(stage.controller(), &SHORT);
     let nodes = stage.joined(1).await;
-    stage.expose_on_network(WEB).await;
+    stage.expose_on_network(WEB, &[]).await;
     for action in ["nlb.CreateLoadBalancer", "nlb.CreateListener"] {
         let called = || async { stage.calls().iter().any(|call| call == action).then_some(()) };
         stage.until(action, called).await;
@@ -89,7 +89,7 @@ fn balancers(stage: &Stage) -> Vec<NetworkLoadBalancer> {
     stage.cloud().with_state(|state| state.nlb.load_balancers.values().cloned().collect())
 }
 
-fn groups(stage: &Stage) -> Vec<ServerGroup> {
+pub fn groups(stage: &Stage) -> Vec<ServerGroup> {
     stage.cloud().with_state(|state| state.nlb.server_groups.values().cloned().collect())
 }
 

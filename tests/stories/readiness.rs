@@ -1,13 +1,14 @@
 //! Pods that are ready only once the load balancer has them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use ccm::sim::cloud::{Fault, FaultKind};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::{network::groups, stage::Stage};
 
+const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
 const GATE: &str = "service.readiness.alibabacloud.com/web";
 const ADD: &str = "slb.AddVServerGroupBackendServers";
 
@@ -43,6 +44,36 @@ pub async fn a_rolling_update_waits_until_new_pods_are_registered(stage: Stage) 
     stage.until("the update at its end", done).await;
 }
 
+pub async fn a_rolling_update_waits_until_the_network_load_balancer_is_done(stage: Stage) {
+    let _replica = stage.start();
+    stage.joined(2).await;
+    stage.give_pods_interfaces();
+    stage.deploy_gated_web(2, "1").await;
+    stage.expose_on_network("web", &[ENI]).await;
+    stage.until("two ready pods", || async { rolled_out(&stage, 2).await.then_some(()) }).await;
+    let (old, old_names) = (addresses(&stage).await, names(&stage).await);
+    assert_eq!(network_members(&stage), old);
+
+    // It takes members, but does not come to an end with it; so long the update does not go on.
+    stage.cloud().with_state(|state| state.nlb.jobs_paused = true);
+    stage.deploy_gated_web(2, "2").await;
+    stage.until("a third member", || async { (network_members(&stage).len() == 3).then_some(()) }).await;
+    stage.pass(Duration::from_secs(3)).await;
+    let now = addresses(&stage).await;
+    assert!(now.is_superset(&old) && now.len() == 3, "one new pod beside the old ones: {now:?}");
+    let unready = stage.list::<Pod>().await.into_iter().filter(|pod| !is_registered(pod)).count();
+    assert_eq!(unready, 1);
+
+    stage.cloud().with_state(|state| state.nlb.resume_jobs());
+    let done = || async {
+        let all_new = names(&stage).await.is_disjoint(&old_names);
+        (rolled_out(&stage, 2).await && all_new && network_members(&stage) == addresses(&stage).await).then_some(())
+    };
+    stage.until("the update at its end", done).await;
+    let told = stage.told("web").await;
+    assert!(told.iter().all(|(kind, _, _)| kind != "Warning"), "{told:#?}");
+}
+
 pub async fn a_pod_that_came_while_nobody_led_becomes_ready(stage: Stage) {
     let replica = stage.start();
     stage.joined(1).await;
@@ -68,7 +99,7 @@ pub async fn a_pod_that_came_while_nobody_led_becomes_ready(stage: Stage) {
 async fn expose(stage: &Stage) {
     let spec =
         json!({ "type": "LoadBalancer", "selector": { "app": "web" }, "ports": [{ "port": 80, "targetPort": 8080 }] });
-    stage.expose("web", &[("service.beta.kubernetes.io/backend-type", "eni")], spec).await;
+    stage.expose("web", &[ENI], spec).await;
 }
 
 /// Whether the Deployment is at so many pods of its newest template, all of them available.
@@ -91,6 +122,10 @@ fn members(stage: &Stage) -> BTreeSet<String> {
     let balancers = stage.cloud().load_balancers();
     let groups = balancers.iter().flat_map(|lb| stage.cloud().groups(&lb.id));
     groups.flat_map(|group| group.servers).map(|server| server.ip).collect()
+}
+
+fn network_members(stage: &Stage) -> BTreeSet<String> {
+    groups(stage).into_iter().flat_map(|group| group.servers).map(|server| server.ip).collect()
 }
 
 /// Whether the pod was told that the load balancer has it.

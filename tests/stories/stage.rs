@@ -325,13 +325,13 @@ impl Stage {
         self.expose("web", &[], spec).await
     }
 
-    /// Creates the same for a network load balancer.
-    pub async fn expose_on_network(&self, name: &str) -> Service {
+    /// Creates one for a network load balancer, with more annotations.
+    pub async fn expose_on_network(&self, name: &str, more: &[(&str, &str)]) -> Service {
         let ports = json!([{ "name": "http", "port": 80, "targetPort": 8080 }]);
         let class = "alibabacloud.com/nlb";
         let spec =
             json!({ "type": "LoadBalancer", "loadBalancerClass": class, "selector": { "app": "web" }, "ports": ports });
-        self.expose(name, &[ZONES], spec).await
+        self.expose(name, &[&[ZONES], more].concat(), spec).await
     }
 
     /// Changes the spec of a Service by a merge patch.
