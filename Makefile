@@ -57,6 +57,8 @@ test-kubernetes: prerequisites ## Plays the stories on a real Kubernetes control
 		echo "missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; exit 1; }
 	@$(MAKE) --no-print-directory $(CONTROL_PLANE)
 	cargo test --locked --test control_plane -- --test-threads=1
+	@# And what people are shown first.
+	cargo run --quiet --locked --example demo_kubernetes -- --exit
 
 # Minutes at first; Go keeps what it compiled.
 $(CONTROL_PLANE): $(CONTROL_PLANE_SOURCES)
