@@ -60,7 +60,7 @@ pub(crate) fn measure(binary: &Path) {
         println!("{} is not there, so there is no real API server: make it first", plane::PROGRAM);
     }
     let line = |what: &str, of: &dyn Fn(&Figures) -> String| {
-        let real = real.as_ref().map_or("-".to_owned(), of);
+        let real = real.as_ref().map_or_else(|| "-".to_owned(), of);
         println!("{what:<58} {:>14} {real:>14}", of(&embedded));
     };
     println!("\n{:<58} {:>14} {:>14}", "300 Services and 200 nodes at once", "embedded API", "real API");
