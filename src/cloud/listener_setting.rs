@@ -117,3 +117,27 @@ impl Setting {
         protocols.contains(&protocol)
     }
 }
+
+impl ListenerSettings {
+    /// What the API wants beside a setting that is `asked` for and that these settings lack, as a sentence
+    /// (the parameters' descriptions of SLB `CreateLoadBalancer…Listener`).
+    pub fn missing_companion(&self, asked: &Self) -> Option<&'static str> {
+        let lacks = |setting| self.get(setting).is_none_or(str::is_empty);
+        if asked.get(Setting::AclStatus) == Some("on") && (lacks(Setting::AclId) || lacks(Setting::AclType)) {
+            return Some("the annotation acl-status: on needs acl-id and acl-type beside it");
+        }
+        if asked.get(Setting::StickySession) != Some("on") {
+            return None;
+        }
+        match self.get(Setting::StickySessionType) {
+            Some("insert") if lacks(Setting::CookieTimeout) => {
+                Some("the annotation sticky-session-type: insert needs cookie-timeout beside it")
+            }
+            Some("server") if lacks(Setting::Cookie) => {
+                Some("the annotation sticky-session-type: server needs cookie beside it")
+            }
+            Some(_) => None,
+            None => Some("the annotation sticky-session: on needs sticky-session-type beside it"),
+        }
+    }
+}

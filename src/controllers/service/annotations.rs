@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod checked;
+mod in_vain;
 mod network;
 mod notice;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use std::{collections::BTreeMap, fmt};
 use k8s_openapi::api::core::v1::Service;
 
 pub use catalogue::notices;
+pub use in_vain::in_vain;
 pub use network::{NetworkRequested, network_notices};
 
 use self::catalogue::Sets;

@@ -23,8 +23,13 @@ use crate::cloud::{
     AddressType, ListenerSettings, Member, Protocol, ServerGroupId, Setting, VSwitchId, action::CreateLoadBalancer,
 };
 
-/// Charge type of new load balancers, as the released controller chose it.
-const DEFAULT_INSTANCE_CHARGE_TYPE: &str = "PayByCLCU";
+/// `InstanceChargeType`: paid by what is used. That of new load balancers, as the released controller
+/// chose it.
+pub const BY_USE: &str = "PayByCLCU";
+/// `InstanceChargeType`: paid by specification.
+pub const BY_SPEC: &str = "PayBySpec";
+/// `InternetChargeType`: paid by peak bandwidth.
+pub const BY_BANDWIDTH: &str = "paybybandwidth";
 /// Specification where one is needed and none was asked for.
 pub const DEFAULT_SPEC: &str = "slb.s1.small";
 const DEFAULT_SCHEDULER: &str = "rr";
@@ -117,8 +122,8 @@ pub fn desired(
 fn load_balancer(service: &Service, owner: &Owner, requested: &Requested, options: &Options) -> CreateLoadBalancer {
     let address_type = requested.address_type.unwrap_or(AddressType::Internet);
     let intranet = address_type == AddressType::Intranet;
-    let charge_type = requested.instance_charge_type.clone().unwrap_or_else(|| DEFAULT_INSTANCE_CHARGE_TYPE.to_owned());
-    let default_spec = (charge_type == "PayBySpec").then(|| DEFAULT_SPEC.to_owned());
+    let charge_type = requested.instance_charge_type.clone().unwrap_or_else(|| BY_USE.to_owned());
+    let default_spec = (charge_type == BY_SPEC).then(|| DEFAULT_SPEC.to_owned());
     CreateLoadBalancer {
         name: requested.name.clone().unwrap_or_else(|| owner.default_name()),
         address_type,

@@ -25,11 +25,11 @@ use self::{
 use super::{
     Controller, Key,
     access::AccessPass,
-    annotations::{self, Annotations, Mistakes, Requested, Shows},
+    annotations::{self, Annotations, Mistake, Mistakes, PREFIX, Requested, Shows},
     apply::Pass,
     checks,
     class::{self, Kind, Wants},
-    desired::{self, Desired, GroupKey},
+    desired::{self, BY_BANDWIDTH, BY_USE, Desired, GroupKey},
     hash,
     members::{self, Around, Backends},
     ownership::{self, FINALIZER, Owner},
@@ -115,7 +115,6 @@ impl Controller {
         let slices = self.slices(key);
         let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
         let backends = self.compute_backends(key, service, &requested, &self.cache.nodes.list(), &slices);
-        self.records.set_backends(key, &backends);
         let turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
@@ -158,6 +157,7 @@ impl Controller {
                 return Err(self.follow_members_alone(key, service, wrong).await);
             }
         };
+        self.records.set_backends(key, &backends);
         let wanted = if waiting.is_empty() { BTreeMap::new() } else { desired.groups.clone() };
         let mut pass = Pass::new(&*self.cloud, &self.known, self.clock.now(), state);
         pass.converge(desired).await;
@@ -204,6 +204,17 @@ impl Controller {
         if self.options.disable_public && public {
             return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
         }
+        let by_use = requested.instance_charge_type.as_deref().unwrap_or(BY_USE) == BY_USE;
+        if let Some(BY_BANDWIDTH) = requested.charge_type.as_deref().filter(|_| public && by_use) {
+            return Err(Failure::Mistakes(Mistakes(vec![Mistake {
+                key: format!("{PREFIX}charge-type"),
+                value: BY_BANDWIDTH.to_owned(),
+                expected:
+                    "paybytraffic, or stand beside instance-charge-type: PayBySpec, because a new load balancer is \
+                           otherwise paid by use, traffic included"
+                        .to_owned(),
+            }])));
+        }
         if !public && requested.vswitch.is_none() && self.options.vswitches.is_empty() {
             let missing = "a load balancer with an intranet address needs a vSwitch, and none is known: set vswitchid in the \
                            cloud-config file, or name one with the annotation vswitch-id";
@@ -214,10 +225,13 @@ impl Controller {
 
     /// What a Service asks for, or all that is wrong with it.
     fn wishes(&self, key: &Key, service: &Service) -> Result<(Requested, Option<SourceRanges>), Mistakes> {
-        for notice in self.records.new_notices(key, "annotations", annotations::notices(service).into_values()) {
+        let requested = Annotations::of(service).parse();
+        let in_vain = requested.iter().flat_map(|requested| annotations::in_vain(service, requested));
+        let notices = annotations::notices(service).into_values().chain(in_vain);
+        for notice in self.records.new_notices(key, "annotations", notices) {
             self.recorder.warning(&reference_of(service), "UnsupportedAnnotation", notice);
         }
-        match (Annotations::of(service).parse(), SourceRanges::of(service)) {
+        match (requested, SourceRanges::of(service)) {
             (Ok(requested), Ok(ranges)) => {
                 self.tell_of_ipv6(key, &reference_of(service), &requested, "ipv6");
                 Ok((requested, ranges))
@@ -342,9 +356,7 @@ impl Controller {
         before: Backends,
     ) -> Backends {
         let backends = if self.records.set_checked(key, checked) {
-            let backends = self.compute_backends(key, service, requested, &self.cache.nodes.list(), &self.slices(key));
-            self.records.set_backends(key, &backends);
-            backends
+            self.compute_backends(key, service, requested, &self.cache.nodes.list(), &self.slices(key))
         } else {
             before
         };

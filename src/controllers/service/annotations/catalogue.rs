@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use super::{
     notice::{lacks, unknown, without_effect},
-    value::Value::{self, AnyCase, Colons, List, Number, Pairs, Present, Text, Word},
+    value::Value::{self, AnyCase, Colons, List, Number, Pairs, Port, Present, Text, Word, Words},
 };
 use crate::cloud::Setting;
 
@@ -239,7 +239,7 @@ pub(super) const ALL: &[Annotation] = &[
     ),
     listener(
         "health-check-connect-port",
-        Number(-520, 65535),
+        Port(-520),
         Listener(Setting::HealthCheckConnectPort),
         "the member's own port",
         "Port that is checked; -520 is the member's own.",
@@ -261,10 +261,10 @@ pub(super) const ALL: &[Annotation] = &[
     ),
     listener(
         "health-check-httpcode",
-        List,
+        Words(&["http_2xx", "http_3xx", "http_4xx", "http_5xx"]),
         Listener(Setting::HealthCheckHttpCode),
         "the cloud's: http_2xx",
-        "Answers that are healthy: http_2xx, http_3xx, http_4xx, http_5xx.",
+        "Answers that are healthy.",
     ),
     listener(
         "health-check-interval",

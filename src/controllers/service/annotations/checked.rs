@@ -102,13 +102,19 @@ impl<'a> Checked<'a> {
         suffix: &str,
         expected: &str,
         convert: impl Fn(&str, &str) -> Option<(K, V)>,
-    ) -> BTreeMap<K, V> {
+    ) -> BTreeMap<K, V>
+    where
+        V: PartialEq,
+    {
         let mut pairs = BTreeMap::new();
         let Some((key, value)) = self.annotations.find(suffix) else { return pairs };
         for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             match part.split_once(':').and_then(|(a, b)| convert(a.trim(), b.trim())) {
-                Some((key, value)) => {
-                    pairs.insert(key, value);
+                Some((of, what)) => {
+                    if pairs.get(&of).is_some_and(|other| *other != what) {
+                        self.mistake(key.clone(), value, "pairs that do not contradict one another".to_owned());
+                    }
+                    pairs.insert(of, what);
                 }
                 None => self.mistake(key.clone(), value, format!("pairs such as {expected}, joined by commas")),
             }

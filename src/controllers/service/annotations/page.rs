@@ -23,7 +23,8 @@ fn page() -> String {
          that has a load balancer keeps it as it is, except that its members follow nodes and pods (on CLB, and unless\n\
          what is wrong is about members). An empty value counts as absent. Removing an annotation leaves the cloud's\n\
          value as it is, unless the table says otherwise. A key under these prefixes that is not known gets a Warning event\n\
-         `UnsupportedAnnotation` that names the nearest known one.\n\n\
+         `UnsupportedAnnotation` that names the nearest known one; so does one of which nothing comes beside the others,\n\
+         with the reason.\n\n\
          This page is written from the table that the program itself uses.\n"
     );
     let listener = |sets: Sets| matches!(sets, Sets::Listener(_) | Sets::Layer4(_) | Sets::Layer7(_));

@@ -87,6 +87,33 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
+fn what_contradicts_itself_is_a_mistake() {
+    for (annotations, key, expected) in [
+        (
+            &[("charge-type", "paybybandwidth"), ("instance-charge-type", "PayByCLCU")][..],
+            "charge-type is \"paybybandwidth\" but must be paybytraffic beside instance-charge-type: PayByCLCU",
+            1,
+        ),
+        (&[("charge-type", "paybybandwidth"), ("instance-charge-type", "payBySpec")], "", 0),
+        (
+            &[("address-type", "intranet"), ("ip", "10.0.0.5"), ("ip-version", "ipv6")],
+            "ip is \"10.0.0.5\" but must be an ipv6 address, because ip-version is ipv6",
+            1,
+        ),
+        (&[("ip", "10.0.0.5")], "ip is \"10.0.0.5\" but must be absent: without address-type: intranet", 1),
+        (&[("protocol-port", "http:80,https:80")], "pairs that do not contradict one another", 1),
+        (&[("protocol-port", "http:80,http:80")], "", 0),
+        (&[("domain-extensions", "a.example.com:")], "example.com:certificate-id", 1),
+        (&[("health-check-httpcode", "http_2xx,http_6xx")], "one or more of http_2xx, http_3xx", 1),
+        (&[("health-check-connect-port", "-1")], "a port number or -520", 1),
+    ] {
+        let told = parse(annotations).map_or_else(|mistakes| mistakes.0, |_| Vec::new());
+        let text = Mistakes(told.clone()).to_string();
+        assert!(told.len() == expected && text.contains(key), "{annotations:?}: {text}");
+    }
+}
+
+#[test]
 fn groups_of_the_users_own_are_given_by_port() {
     let requested = parse(&[("id", "lb-1"), ("vgroup-port", "rsp-1:80, rsp-2:443"), ("weight", "60")]).unwrap();
     let groups: Vec<(u16, &str)> = requested.user_groups.iter().map(|(port, id)| (*port, id.as_str())).collect();
@@ -121,7 +148,12 @@ fn the_backend_type_is_read_as_before() {
 fn each_value_is_held_to_its_kind() {
     for annotation in catalogue::ALL {
         let (wrong, suffix) = match annotation.value {
-            Value::Word(_) | Value::AnyCase(_) | Value::Number(..) | Value::Pairs => ("?", annotation.suffix),
+            Value::Word(_)
+            | Value::AnyCase(_)
+            | Value::Number(..)
+            | Value::Port(_)
+            | Value::Words(_)
+            | Value::Pairs => ("?", annotation.suffix),
             Value::Colons(_) => ("nothing", annotation.suffix),
             Value::List => (",", annotation.suffix),
             Value::Text(_) => (" spaced ", annotation.suffix),

@@ -11,6 +11,8 @@ pub(super) enum Value {
     AnyCase(&'static [&'static str]),
     /// A whole number in this range.
     Number(i64, i64),
+    /// A port number, or this one, which stands for the member's own.
+    Port(i64),
     /// Text of at most so many characters.
     Text(usize),
     /// Anything that is not empty.
@@ -21,6 +23,8 @@ pub(super) enum Value {
     Colons(&'static str),
     /// Words joined by commas.
     List,
+    /// The same, each one of these.
+    Words(&'static [&'static str]),
 }
 
 // === impl Value ===
@@ -33,6 +37,10 @@ impl Value {
             Self::AnyCase(words) => {
                 words.iter().find(|word| word.eq_ignore_ascii_case(value)).map(|word| (*word).to_owned())
             }
+            Self::Port(none) => {
+                let is_port = |n: &i64| *n == none || (1..=65535).contains(n);
+                value.parse::<i64>().ok().filter(is_port).map(|n| n.to_string())
+            }
             Self::Number(least, most) => {
                 value.parse::<i64>().ok().filter(|n| (least..=most).contains(n)).map(|n| n.to_string())
             }
@@ -42,7 +50,8 @@ impl Value {
                 .split(',')
                 .all(|part| part.trim().split_once('=').is_some_and(|(key, _)| !key.is_empty()))
                 .then(|| value.to_owned()),
-            Self::List => {
+            Self::Words(allowed) if !value.split(',').all(|word| allowed.contains(&word.trim())) => None,
+            Self::List | Self::Words(_) => {
                 let mut words: Vec<&str> = value.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
                 words.sort_unstable();
                 (!words.is_empty()).then(|| words.join(","))
@@ -57,6 +66,8 @@ impl fmt::Display for Value {
         match self {
             Self::Word(words) | Self::AnyCase(words) => f.write_str(&one_of(words)),
             Self::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Port(none) => write!(f, "a port number or {none}"),
+            Self::Words(words) => write!(f, "one or more of {}, joined by commas", words.join(", ")),
             Self::Text(most) => write!(f, "at most {most} characters without spaces around them"),
             Self::Present => f.write_str("anything that is not empty"),
             Self::Pairs => f.write_str("pairs such as key=value, joined by commas"),

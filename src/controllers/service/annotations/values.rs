@@ -8,7 +8,10 @@ use super::{
     checked::Checked,
     value::port,
 };
-use crate::cloud::{Protocol, VSwitchId};
+use crate::{
+    cloud::{Protocol, VSwitchId},
+    controllers::service::desired::{BY_BANDWIDTH, BY_USE},
+};
 
 /// Reads and checks everything, or tells all that is wrong.
 pub(super) fn requested(annotations: &Annotations<'_>) -> Result<Requested, Mistakes> {
@@ -38,7 +41,7 @@ fn read(checked: &mut Checked<'_>) -> Requested {
         });
     let forwards = checked.pairs("forward-port", "80:443", |a, b| Some((port(a)?, port(b)?)));
     let domain_extensions = checked.annotations.has("domain-extensions").then(|| {
-        let split = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        let split = |a: &str, b: &str| Some((a.to_owned(), b.to_owned())).filter(|_| !a.is_empty() && !b.is_empty());
         checked.pairs("domain-extensions", "example.com:certificate-id", split)
     });
     let listener = catalogue::ALL
@@ -56,6 +59,7 @@ fn read(checked: &mut Checked<'_>) -> Requested {
     if let Some(wrong) = address.as_ref().filter(|text| text.parse::<IpAddr>().is_err()) {
         checked.mistake(format!("{PREFIX}ip"), wrong, "an address such as 192.168.0.10".to_owned());
     }
+    contradictions(checked);
     Requested {
         address_type: checked.address_type("address-type"),
         address,
@@ -82,5 +86,20 @@ fn read(checked: &mut Checked<'_>) -> Requested {
         domain_extensions,
         listener,
         ..members
+    }
+}
+
+/// What cannot be had together, whatever there is in the cloud.
+fn contradictions(checked: &mut Checked<'_>) {
+    if let (Some((key, BY_BANDWIDTH)), Some(BY_USE)) =
+        (checked.annotations.find("charge-type"), checked.text("instance-charge-type").as_deref())
+    {
+        let expected = "paybytraffic beside instance-charge-type: PayByCLCU, which is paid by use, traffic included";
+        checked.mistake(key, BY_BANDWIDTH, expected.to_owned());
+    }
+    if let (Some((key, value)), Some(version)) = (checked.annotations.find("ip"), checked.text("ip-version"))
+        && value.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6() != (version == "ipv6"))
+    {
+        checked.mistake(key, value, format!("an {version} address, because ip-version is {version}"));
     }
 }

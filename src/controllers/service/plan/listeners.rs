@@ -35,6 +35,7 @@ impl Planner<'_> {
                 None => self.create_listener(desired, state, place, wanted, &group.id),
                 Some(there) => match taken(desired, state, there) {
                     Some(conflict) => self.plan.conflicts.push(conflict),
+                    None if !self.can_forward(desired, state, place, wanted) => {}
                     None => self.change_listener(place, wanted, there, &group.id),
                 },
             }
@@ -58,12 +59,11 @@ impl Planner<'_> {
                 .push(format!("port {}: https needs a certificate; set the annotation cert-id", place.port));
             return;
         }
-        let is_there = |port| state.listeners.iter().any(|l| (l.port, l.protocol) == (port, Protocol::Https));
-        if let Some(target) = wanted.forward
-            && desired.listeners.contains_key(&(target, Protocol::Https))
-            && !is_there(target)
-        {
-            // What it sends on to comes first.
+        if let Some(missing) = wanted.create.missing_companion(&wanted.create) {
+            self.plan.conflicts.push(format!("port {}: {missing}; its listener is not made without", place.port));
+            return;
+        }
+        if !self.can_forward(desired, state, place, wanted) {
             return;
         }
         let in_the_way = state.listeners.iter().filter(|l| l.port == place.port && place.protocol.excludes(l.protocol));
@@ -81,6 +81,26 @@ impl Planner<'_> {
         self.push(place.scope(), place.create(wanted, group));
     }
 
+    /// Whether what the listener is to send requests on to is there. It comes first, or never.
+    fn can_forward(
+        &mut self,
+        desired: &Desired,
+        state: &LoadBalancerState,
+        place: Place<'_>,
+        wanted: &DesiredListener,
+    ) -> bool {
+        let is_there = |port| state.listeners.iter().any(|l| (l.port, l.protocol) == (port, Protocol::Https));
+        let Some(target) = wanted.forward.filter(|target| !is_there(*target)) else { return true };
+        if !desired.listeners.contains_key(&(target, Protocol::Https)) {
+            self.plan.conflicts.push(format!(
+                "port {}: the annotation forward-port sends requests on to port {target}, which is no https port of the \
+                 Service or the load balancer; make it one with the annotation protocol-port: \"https:{target}\"",
+                place.port
+            ));
+        }
+        false
+    }
+
     fn change_listener(&mut self, place: Place<'_>, wanted: &DesiredListener, there: &Listener, group: &ServerGroupId) {
         let forwards = there.settings.get(Setting::ForwardPort).and_then(|port| port.parse().ok());
         if place.protocol == Protocol::Http && forwards != wanted.forward {
@@ -90,6 +110,12 @@ impl Planner<'_> {
             return;
         }
         if forwards.is_none() {
+            let mut together = there.settings.clone();
+            together.overlay(&wanted.keep);
+            if let Some(missing) = together.missing_companion(&wanted.keep) {
+                self.plan.conflicts.push(format!("port {}: {missing}; its listener stays as it is", place.port));
+                return;
+            }
             let differs = wanted.keep.differ_from(&there.settings);
             let change = ListenerChange {
                 description: Some(wanted.description.clone()).filter(|text| *text != there.description),

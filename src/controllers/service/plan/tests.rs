@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{super::*, *};
 use crate::{
-    cloud::{Effect, ListenerSettings, ListenerStatus, MemberKind, Setting},
+    cloud::{AddressType, Effect, ListenerSettings, ListenerStatus, MemberKind, Setting},
     controllers::service::{annotations::Requested, desired::desired, members::Backends, observed::after},
 };
 
@@ -171,7 +171,8 @@ fn one_setting_is_one_change_and_what_is_not_asked_for_is_left_alone() {
 #[test]
 fn attributes_are_changed_one_by_one() {
     let service = service(&[(80, "TCP", 30080)]);
-    let by_spec = Requested { instance_charge_type: Some("PayBySpec".into()), ..Requested::default() };
+    let charged = |how: &str| Requested { instance_charge_type: Some(how.into()), ..Requested::default() };
+    let (by_spec, by_use) = (charged("PayBySpec"), charged("PayByCLCU"));
     let table: [(Requested, Requested, Vec<&str>); 9] = [
         (
             Requested::default(),
@@ -193,15 +194,15 @@ fn attributes_are_changed_one_by_one() {
             Requested { delete_protection: Some(false), ..Requested::default() },
             vec!["turn delete protection of lb-1 off"],
         ),
-        (Requested::default(), by_spec.clone(), vec!["set instance charge type of lb-1 to PayBySpec"]),
+        (by_spec.clone(), by_use, vec!["set instance charge type of lb-1 to PayByCLCU"]),
         (
             by_spec.clone(),
-            Requested { spec: Some("slb.s2.small".into()), ..by_spec },
+            Requested { spec: Some("slb.s2.small".into()), ..by_spec.clone() },
             vec!["set specification of lb-1 to slb.s2.small"],
         ),
         (Requested::default(), Requested { spec: Some("slb.s2.small".into()), ..Requested::default() }, vec![]),
         (
-            Requested::default(),
+            by_spec,
             Requested { charge_type: Some("paybybandwidth".into()), bandwidth: Some(45), ..Requested::default() },
             vec!["set internet charge of lb-1 to paybybandwidth 45 Mbit/s"],
         ),
@@ -213,6 +214,27 @@ fn attributes_are_changed_one_by_one() {
         paper.actions.clear();
         paper.converge(&want(&service, asked.clone(), &numbered(1)), state);
         assert_eq!(words(&paper.actions), expected, "{asked:?}");
+    }
+}
+
+#[test]
+fn what_is_paid_by_use_stays_so_without_a_call() {
+    let service = service(&[(80, "TCP", 30080)]);
+    let mut paper = Paper::default();
+    let state = paper.converge(&want(&service, Requested::default(), &numbered(1)), None);
+    for (asked, expected) in [
+        (
+            Requested { instance_charge_type: Some("PayBySpec".into()), ..Requested::default() },
+            "can not change LoadBalancer InstanceChargeType once created",
+        ),
+        (
+            Requested { charge_type: Some("paybybandwidth".into()), bandwidth: Some(45), ..Requested::default() },
+            "can not change LoadBalancer InternetChargeType of lb-1 to paybybandwidth: it is paid by use",
+        ),
+    ] {
+        let plan = plan(&want(&service, asked, &numbered(1)), state.as_ref(), &BTreeSet::new());
+        assert!(plan.conflicts.len() == 1 && plan.conflicts[0].starts_with(expected), "{:?}", plan.conflicts);
+        assert_eq!(plan.steps, []);
     }
 }
 

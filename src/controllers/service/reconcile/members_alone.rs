@@ -52,7 +52,9 @@ impl Controller {
         let (nodes, slices) = (self.cache.nodes.list(), self.slices(key));
         let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
         let backends = self.compute_backends(key, service, &requested, &nodes, &slices);
-        self.records.set_backends(key, &backends);
+        if waiting.is_empty() && !self.records.backends_changed(key, &backends) {
+            return Ok((Vec::new(), Vec::new()));
+        }
         let _turn = match &requested.id {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
@@ -72,6 +74,9 @@ impl Controller {
         if let Some(state) = &pass.state {
             let nowhere = |ip: &IpAddr| backends.pods.contains_key(ip) && !interfaces.contains_key(ip);
             self.open_gates_of(key, &waiting, &wanted, state, nowhere).await?;
+        }
+        if pass.failures.is_empty() {
+            self.records.set_backends(key, &backends);
         }
         Ok((pass.failures, pass.left_out))
     }
