@@ -4,6 +4,7 @@
 //! object.
 
 mod ecs;
+mod lists;
 pub mod metadata;
 mod nlb;
 pub mod rpc;

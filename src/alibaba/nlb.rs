@@ -8,10 +8,10 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{
     Alibaba,
+    lists::{by_load_balancer, join, side_by_side},
     rpc::{Product, Request},
 };
 use crate::cloud::{
@@ -25,8 +25,6 @@ const PAGE: usize = 100;
 const PAGE_OF_CERTIFICATES: usize = 50;
 /// The most ids that one call may name.
 const IDS: usize = 20;
-/// Lists that are read side by side.
-const PARALLEL: usize = 8;
 
 #[async_trait]
 impl NetworkLoadBalancers for Alibaba {
@@ -174,9 +172,8 @@ impl Alibaba {
         &self,
         ids: &BTreeSet<LoadBalancerId>,
     ) -> Result<BTreeMap<LoadBalancerId, Vec<NetworkListener>>, Error> {
-        let mut of = BTreeMap::<_, Vec<_>>::new();
         if ids.is_empty() {
-            return Ok(of);
+            return Ok(BTreeMap::new());
         }
         let mut request = read("ListListeners");
         if ids.len() <= IDS {
@@ -184,15 +181,11 @@ impl Alibaba {
         } else {
             request = request.about(format!("{} load balancers", ids.len()));
         }
-        for listener in self.client().read_by_token::<wire::Listeners>(request).await? {
-            let id = listener.load_balancer();
-            if ids.contains(&id)
-                && let Some(listener) = listener.into_listener()
-            {
-                of.entry(id).or_default().push(listener);
-            }
-        }
-        Ok(of)
+        let found = self.client().read_by_token::<wire::Listeners>(request).await?;
+        Ok(by_load_balancer(
+            ids,
+            found.into_iter().map(|listener| (listener.load_balancer(), listener.into_listener())),
+        ))
     }
 
     /// Groups with the number of their members.
@@ -223,8 +216,7 @@ impl Alibaba {
     async fn members_of_each(&self, groups: Vec<(NetworkGroup, usize)>) -> Result<Vec<NetworkGroup>, Error> {
         // Collected first: a borrowed iterator would make the future unsendable.
         let reads: Vec<_> = groups.into_iter().map(|(group, members)| self.with_members(group, members)).collect();
-        let groups: Vec<_> = stream::iter(reads).buffered(PARALLEL).try_collect().await?;
-        Ok(groups.into_iter().flatten().collect())
+        side_by_side(reads).await
     }
 
     /// `None` if the group is gone by now.
@@ -256,10 +248,6 @@ fn read(action: &str) -> Request {
 fn with_tags(tags: &BTreeMap<String, String>) -> Request {
     let words: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     read("ListServerGroups").about(format!("tags {}", words.join(", "))).tags(tags)
-}
-
-fn join<T: ToString>(ids: impl IntoIterator<Item = T>) -> String {
-    ids.into_iter().map(|id| id.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

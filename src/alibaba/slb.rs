@@ -8,11 +8,11 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 
 use super::{
     Alibaba,
+    lists::{by_load_balancer, join, side_by_side},
     rpc::{Product, Request},
 };
 use crate::cloud::{
@@ -24,8 +24,6 @@ use crate::cloud::{
 const PAGE: usize = 100;
 /// The most load balancers that one listener query may name; beyond that it names none.
 const LISTENERS_OF: usize = 10;
-/// Groups that are read side by side.
-const PARALLEL: usize = 8;
 
 #[async_trait]
 impl LoadBalancers for Alibaba {
@@ -127,9 +125,8 @@ impl Alibaba {
         &self,
         ids: &BTreeSet<LoadBalancerId>,
     ) -> Result<BTreeMap<LoadBalancerId, Vec<Listener>>, Error> {
-        let mut of = BTreeMap::<_, Vec<_>>::new();
         if ids.is_empty() {
-            return Ok(of);
+            return Ok(BTreeMap::new());
         }
         let mut request = Request::read(Product::Slb, "DescribeLoadBalancerListeners").param("MaxResults", PAGE);
         if ids.len() <= LISTENERS_OF {
@@ -137,23 +134,18 @@ impl Alibaba {
         } else {
             request = request.about(format!("{} load balancers", ids.len()));
         }
-        for listener in self.client().read_by_token::<wire::Listeners>(request).await? {
-            let id = listener.load_balancer();
-            if ids.contains(&id)
-                && let Some(listener) = listener.into_listener()
-            {
-                of.entry(id).or_default().push(listener);
-            }
-        }
-        Ok(of)
+        let found = self.client().read_by_token::<wire::Listeners>(request).await?;
+        Ok(by_load_balancer(
+            ids,
+            found.into_iter().map(|listener| (listener.load_balancer(), listener.into_listener())),
+        ))
     }
 
     /// These groups with their members; one that is gone by now is left out.
     async fn groups(&self, ids: impl IntoIterator<Item = ServerGroupId>) -> Result<Vec<ServerGroup>, Error> {
         // Collected first: a borrowed iterator would make the future unsendable.
         let reads: Vec<_> = ids.into_iter().map(|id| self.group(id)).collect();
-        let groups: Vec<_> = stream::iter(reads).buffered(PARALLEL).try_collect().await?;
-        Ok(groups.into_iter().flatten().collect())
+        side_by_side(reads).await
     }
 
     async fn group(&self, id: ServerGroupId) -> Result<Option<ServerGroup>, Error> {
@@ -168,10 +160,6 @@ impl Alibaba {
             Err(error) => Err(error),
         }
     }
-}
-
-fn join(ids: &BTreeSet<LoadBalancerId>) -> String {
-    ids.iter().map(LoadBalancerId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -274,21 +274,23 @@ fn a_deletion_is_two_writes_and_one_a_group() {
 #[test]
 fn a_restart_reads_each_kind_once_and_writes_nothing() {
     play(|stage| async move {
-        let replica = stage.start();
+        let replica = stage.start_alone();
         stage.joined(3).await;
         web(&stage);
-        let annotation = [(key("zone-maps"), ZONES)];
-        for name in ["b", "c"] {
-            stage.expose(name, &[(&annotation[0].0, ZONES)], json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }));
+        // More than one query for listeners could name.
+        let zones = key("zone-maps");
+        for n in 1..25 {
+            stage.expose(&format!("s{n}"), &[(&zones, ZONES)], json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }));
         }
-        shown(&stage).await;
+        stage.until("all listeners", || (listeners(&stage).len() == 25).then_some(())).await;
         stage.pass(Duration::from_secs(20)).await;
         replica.stop().await.unwrap();
         stage.clear_calls();
-        let _replica = stage.start();
+        let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(120)).await;
         let mut words: Vec<String> = stage.words().into_iter().filter(|word| word.starts_with("nlb.")).collect();
         words.sort();
+        // 25 load balancers, listeners and groups with 75 members: a page of 100 each.
         assert_eq!(
             words,
             ["nlb.ListListeners", "nlb.ListLoadBalancers", "nlb.ListServerGroupServers", "nlb.ListServerGroups"]

@@ -3,12 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::{
-    join,
     setting::{self, Form},
     wire,
 };
 use crate::{
-    alibaba::rpc::{Client, Product, Request},
+    alibaba::{
+        lists::join,
+        rpc::{Client, Product, Request},
+    },
     cloud::{
         AddressType, Class, Error, ListenerId, LoadBalancerId, Made, Member, MemberKind, NetworkAction, NetworkEffect,
         NetworkGroupSettings, NetworkListenerSettings, PortRange, SecurityGroupId, ServerGroupId, SourceRule,

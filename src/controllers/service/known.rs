@@ -4,45 +4,33 @@
 //! what is ours, so what was written is what is there, until an answer says otherwise or is
 //! lost: then the knowledge is dropped, and the next pass looks.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+pub mod once;
+pub mod roster;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
+use self::{
+    once::Once,
+    roster::{Roster, named_once, several},
+};
 use super::ownership::{CLUSTER_TAG, OWNER_TAG, Owner};
-use crate::cloud::{Class, CloudProvider, Error, LoadBalancer, LoadBalancerId, LoadBalancerState};
-
-/// Who asks for the inventory this soon after its reading failed gets the same answer. Otherwise
-/// each of many Services would wait for all retries of those before it, one after the other.
-const FRESH: Duration = Duration::from_secs(2);
+use crate::cloud::{CloudProvider, Error, LoadBalancer, LoadBalancerId, LoadBalancerState};
 
 /// The load balancers as last seen or written.
 #[derive(Default)]
 pub struct Known {
     inner: Mutex<Inner>,
-    /// Held while the inventory is read, so that it is read once and not by each worker. Keeps how
-    /// the last reading failed, and when.
-    reading: AsyncMutex<Option<(Instant, Error)>>,
+    inventory: Once,
 }
 
 #[derive(Default)]
 struct Inner {
-    inventory_read: bool,
     states: BTreeMap<LoadBalancerId, LoadBalancerState>,
-    /// Default name → the load balancer made for that Service.
-    made_for: BTreeMap<String, LoadBalancerId>,
+    roster: Roster,
     /// Default names → further load balancers with the mark of that Service.
     doubles: BTreeMap<String, BTreeSet<LoadBalancerId>>,
-    /// Default names of Services that certainly have no load balancer of their own.
-    absent: BTreeSet<String>,
-    /// Default names → how many load balancers this process deleted; part of idempotency tokens.
-    deleted: BTreeMap<String, u32>,
-    /// Several Services may use one load balancer of the user's; they take turns.
-    turns: BTreeMap<LoadBalancerId, Arc<AsyncMutex<()>>>,
 }
 
 // === impl Known ===
@@ -86,7 +74,7 @@ impl Known {
             if let Some(state) = id.as_ref().and_then(|id| inner.states.get(id)) {
                 return Ok(Some(state.load_balancer.clone()));
             }
-            if id.is_none() && (inner.absent.contains(&name) || !may_be_older) {
+            if id.is_none() && (inner.roster.is_absent(&name) || !may_be_older) {
                 return Ok(None);
             }
         }
@@ -102,38 +90,26 @@ impl Known {
         {
             let chosen = found.swap_remove(place);
             let others = found.into_iter().map(|load_balancer| load_balancer.id).collect();
-            inner.doubles.insert(name.clone(), others);
-            inner.made_for.insert(name, chosen.id.clone());
+            inner.roster.note(&name, &chosen.id);
+            inner.doubles.insert(name, others);
             return Ok(Some(chosen));
         }
         match &found[..] {
             [] => {
-                inner.made_for.remove(&name);
-                inner.absent.insert(name);
+                inner.roster.note_absent(&name);
                 Ok(None)
             }
             [one] => {
-                inner.made_for.insert(name, one.id.clone());
+                inner.roster.note(&name, &one.id);
                 Ok(Some(one.clone()))
             }
-            several => {
-                let ids: Vec<&str> = several.iter().map(|lb| lb.id.as_str()).collect();
-                Err(Error::new(
-                    Class::Invalid,
-                    "DescribeLoadBalancers",
-                    format!("tag {OWNER_TAG}={name}"),
-                    format!(
-                        "find multiple loadbalances by tag, lbIds[{}]; remove the tag from all but one",
-                        ids.join(",")
-                    ),
-                ))
-            }
+            all => Err(several("DescribeLoadBalancers", &name, all.iter().map(|lb| &lb.id))),
         }
     }
 
     async fn id_of(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<Option<LoadBalancerId>, Error> {
-        self.read_inventory(cloud, &owner.cluster).await?;
-        Ok(self.inner.lock().made_for.get(&owner.default_name()).cloned())
+        self.inventory.read(self.take_inventory(cloud, &owner.cluster)).await?;
+        Ok(self.inner.lock().roster.of(&owner.default_name()).cloned())
     }
 
     /// The state of one load balancer; `None` if there is no such load balancer.
@@ -157,8 +133,7 @@ impl Known {
     pub fn put(&self, state: LoadBalancerState) {
         let mut inner = self.inner.lock();
         if let Some(name) = state.load_balancer.tags.get(OWNER_TAG) {
-            inner.absent.remove(name);
-            inner.made_for.insert(name.clone(), state.load_balancer.id.clone());
+            inner.roster.note(name, &state.load_balancer.id);
         }
         inner.states.insert(state.load_balancer.id.clone(), state);
     }
@@ -171,28 +146,26 @@ impl Known {
     /// Drops what is believed of whether `owner` has a load balancer: it may have been made
     /// although the answer was lost.
     pub fn doubt_absence(&self, owner: &Owner) {
-        self.inner.lock().absent.remove(&owner.default_name());
+        self.inner.lock().roster.doubt_absence(&owner.default_name());
     }
 
     /// Notes that `owner` has no load balancer of its own.
     pub fn note_absent(&self, owner: &Owner) {
-        self.inner.lock().absent.insert(owner.default_name());
+        self.inner.lock().roster.note_absent(&owner.default_name());
     }
 
     /// Notes that a load balancer does not exist any more.
     pub fn gone(&self, id: &LoadBalancerId) {
         let mut inner = self.inner.lock();
         inner.states.remove(id);
-        inner.turns.remove(id);
-        inner.made_for.retain(|_, made| made != id);
+        inner.roster.gone(id);
     }
 
     /// Notes that the load balancer of `owner` was deleted or let go.
     pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
-        self.gone(id);
         let mut inner = self.inner.lock();
-        *inner.deleted.entry(owner.default_name()).or_default() += 1;
-        inner.absent.insert(owner.default_name());
+        inner.states.remove(id);
+        inner.roster.note_deleted(&owner.default_name(), id);
     }
 
     /// Further load balancers that carry the mark of `owner`, as far as they were seen.
@@ -202,65 +175,40 @@ impl Known {
 
     /// How many load balancers of `owner` this process has deleted.
     pub fn deletions(&self, owner: &Owner) -> u32 {
-        self.inner.lock().deleted.get(&owner.default_name()).copied().unwrap_or_default()
+        self.inner.lock().roster.deletions(&owner.default_name())
     }
 
     /// Drops everything about a Service that is gone from the cluster.
     pub fn forget_service(&self, owner: &Owner) {
         let mut inner = self.inner.lock();
         let name = owner.default_name();
-        inner.absent.remove(&name);
+        inner.roster.forget(&name);
         inner.doubles.remove(&name);
-        inner.deleted.remove(&name);
     }
 
     /// Drops the state of the load balancer made for `owner`, so that it is looked at again.
     pub fn doubt_made_for(&self, owner: &Owner) {
         let mut inner = self.inner.lock();
-        if let Some(id) = inner.made_for.get(&owner.default_name()).cloned() {
+        if let Some(id) = inner.roster.of(&owner.default_name()).cloned() {
             inner.states.remove(&id);
         }
     }
 
     /// Waits for one's turn on a load balancer that several Services may use.
     pub async fn turn(&self, id: &LoadBalancerId) -> tokio::sync::OwnedMutexGuard<()> {
-        let turn = self.inner.lock().turns.entry(id.clone()).or_default().clone();
+        let turn = self.inner.lock().roster.turn(id);
         turn.lock_owned().await
     }
 
-    async fn read_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
-        if self.inner.lock().inventory_read {
-            return Ok(());
-        }
-        let mut failed = self.reading.lock().await;
-        if self.inner.lock().inventory_read {
-            return Ok(());
-        }
-        if let Some((at, error)) = &*failed
-            && at.elapsed() < FRESH
-        {
-            return Err(error.clone());
-        }
-        let states = match cloud.inventory(CLUSTER_TAG, cluster).await {
-            Ok(states) => states,
-            Err(error) => {
-                *failed = Some((Instant::now(), error.clone()));
-                return Err(error);
-            }
-        };
+    async fn take_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
+        let states = cloud.inventory(CLUSTER_TAG, cluster).await?;
         tracing::info!(count = states.len(), cluster, "read the inventory of load balancers");
-        let mut ids: BTreeMap<String, u32> = BTreeMap::new();
-        for name in states.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)) {
-            *ids.entry(name.clone()).or_default() += 1;
-        }
+        let chosen = named_once(states.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)));
         for state in states {
-            let name = state.load_balancer.tags.get(OWNER_TAG);
-            // Of two for one Service neither is chosen: looking it up tells the user about both.
-            if name.is_some_and(|name| ids.get(name) == Some(&1)) {
+            if state.load_balancer.tags.get(OWNER_TAG).is_some_and(|name| chosen.contains(name)) {
                 self.put(state);
             }
         }
-        self.inner.lock().inventory_read = true;
         Ok(())
     }
 }

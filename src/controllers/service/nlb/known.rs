@@ -4,58 +4,45 @@
 //! As for classic load balancers: one inventory when this replica begins to lead, then what was
 //! written is what is there, until an answer says otherwise or is lost.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+mod users;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
+use self::users::Users;
 use super::observed::{State, settle_group, settle_load_balancer};
 use crate::{
     cloud::{
         Class, CloudProvider, Error, LoadBalancerId, NetworkGroup, NetworkLoadBalancer, NetworkLoadBalancerState,
         NetworkStatus, SecurityGroup, ServerGroupId, network_action::Lock,
     },
-    controllers::service::ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
+    controllers::service::{
+        known::{
+            once::Once,
+            roster::{Roster, named_once, several},
+        },
+        ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
+    },
 };
-
-/// Who asks for the inventory this soon after its reading failed gets the same answer.
-const FRESH: Duration = Duration::from_secs(2);
 
 /// The load balancers and groups as last seen or written.
 #[derive(Default)]
 pub struct Known {
     inner: Mutex<Inner>,
-    /// Held while the inventory is read, so that it is read once and not by each worker.
-    reading: AsyncMutex<Option<(Instant, Error)>>,
+    inventory: Once,
 }
 
 #[derive(Default)]
 struct Inner {
-    inventory_read: bool,
     load_balancers: BTreeMap<LoadBalancerId, NetworkLoadBalancerState>,
-    /// Default name → the load balancer made for that Service.
-    made_for: BTreeMap<String, LoadBalancerId>,
-    /// Default names of Services that certainly have no load balancer of their own.
-    absent: BTreeSet<String>,
+    roster: Roster,
     /// Default name → groups; what is not here has none, unless it is in doubt.
     groups: BTreeMap<String, Vec<NetworkGroup>>,
     doubted_groups: BTreeSet<String>,
-    /// Default name → groups of the user's that members of that Service are in, or may be.
-    used: BTreeMap<String, BTreeSet<ServerGroupId>>,
-    /// Default names of Services whose members were searched for in all groups.
-    searched: BTreeSet<String>,
-    /// Those groups. Several Services may use one.
-    users: BTreeMap<ServerGroupId, NetworkGroup>,
+    users: Users,
     /// Default name → the security group for source ranges.
     sources: BTreeMap<String, Option<SecurityGroup>>,
-    /// Default names → how many load balancers this process deleted; part of idempotency tokens.
-    deleted: BTreeMap<String, u32>,
-    /// Several Services may use one load balancer of the user's; they take turns.
-    turns: BTreeMap<LoadBalancerId, Arc<AsyncMutex<()>>>,
 }
 
 // === impl Known ===
@@ -64,7 +51,7 @@ impl Known {
     /// What was made for `owner`. `may_be_older`: it may have been made before the inventory was
     /// read; a Service that never had our finalizer cannot have anything, and costs no call.
     pub async fn find(&self, cloud: &dyn CloudProvider, owner: &Owner, may_be_older: bool) -> Result<State, Error> {
-        self.read_inventory(cloud, &owner.cluster).await?;
+        self.inventory.read(self.take_inventory(cloud, &owner.cluster)).await?;
         let load_balancer = match self.locate(cloud, owner, may_be_older).await? {
             Some(id) => self.load_balancer(cloud, &id).await?,
             None => None,
@@ -80,8 +67,8 @@ impl Known {
         id: &LoadBalancerId,
         users: impl Iterator<Item = ServerGroupId>,
     ) -> Result<State, Error> {
-        self.read_inventory(cloud, &owner.cluster).await?;
-        self.inner.lock().used.entry(owner.default_name()).or_default().extend(users);
+        self.inventory.read(self.take_inventory(cloud, &owner.cluster)).await?;
+        self.inner.lock().users.note(&owner.default_name(), users);
         let load_balancer = self.load_balancer(cloud, id).await?;
         self.with_groups(cloud, owner, load_balancer).await
     }
@@ -100,15 +87,18 @@ impl Known {
             inner.doubted_groups.remove(&name);
             inner.groups.insert(name.clone(), groups);
         }
-        let unknown = self.inner.lock().unknown_groups(&name);
+        let unknown = {
+            let mut inner = self.inner.lock();
+            let Inner { groups, users, .. } = &mut *inner;
+            users.unknown(&name, groups.get(&name).map_or(&[], Vec::as_slice))
+        };
         if !unknown.is_empty() {
             let found = cloud.network_groups(&unknown).await?;
-            self.inner.lock().users.extend(found.into_iter().map(|group| (group.id.clone(), group)));
+            self.inner.lock().users.put(found);
         }
         let inner = self.inner.lock();
-        let own = inner.groups.get(&name).cloned().unwrap_or_default();
-        let users = inner.used.get(&name).into_iter().flatten().filter_map(|id| inner.users.get(id)).cloned();
-        let groups = own.into_iter().chain(users).collect();
+        let mut groups = inner.groups.get(&name).cloned().unwrap_or_default();
+        groups.extend(inner.users.of(&name).cloned());
         Ok(State { load_balancer, groups, sources: inner.sources.get(&name).cloned() })
     }
 
@@ -116,29 +106,20 @@ impl Known {
     /// that an earlier process put into groups of the user's which are not asked for any more. Once for each.
     pub async fn search_users_groups(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<(), Error> {
         let name = owner.default_name();
-        if self.inner.lock().searched.contains(&name) {
+        if self.inner.lock().users.is_searched(&name) {
             return Ok(());
         }
         let members = cloud.network_members().await?;
         let ours = members.into_iter().filter(|(_, members)| members.iter().any(|m| owner.owns_network_member(m)));
-        let ids: Vec<ServerGroupId> = ours.map(|(id, _)| id).collect();
         let mut inner = self.inner.lock();
-        inner.used.entry(name.clone()).or_default().extend(ids);
-        inner.searched.insert(name);
+        inner.users.note(&name, ours.map(|(id, _)| id));
+        inner.users.note_searched(&name);
         Ok(())
     }
 
     /// Remembers of the groups of the user's those that are `asked` for, or have members of `owner`.
     pub fn leave_users_groups(&self, owner: &Owner, asked: impl Fn(&ServerGroupId) -> bool) {
-        let mut inner = self.inner.lock();
-        let Inner { used, users, .. } = &mut *inner;
-        if let Some(of) = used.get_mut(&owner.default_name()) {
-            let has_ours = |id: &ServerGroupId| {
-                users.get(id).is_some_and(|group| group.members.iter().any(|m| owner.owns_network_member(m)))
-            };
-            of.retain(|id| asked(id) || has_ours(id));
-        }
-        inner.drop_unused();
+        self.inner.lock().users.leave(owner, asked);
     }
 
     async fn locate(
@@ -150,10 +131,10 @@ impl Known {
         let name = owner.default_name();
         {
             let inner = self.inner.lock();
-            if let Some(id) = inner.made_for.get(&name) {
+            if let Some(id) = inner.roster.of(&name) {
                 return Ok(Some(id.clone()));
             }
-            if inner.absent.contains(&name) || !may_be_older {
+            if inner.roster.is_absent(&name) || !may_be_older {
                 return Ok(None);
             }
         }
@@ -165,25 +146,14 @@ impl Known {
         let mut inner = self.inner.lock();
         match &found[..] {
             [] => {
-                inner.absent.insert(name);
+                inner.roster.note_absent(&name);
                 Ok(None)
             }
             [one] => {
-                inner.made_for.insert(name, one.id.clone());
+                inner.roster.note(&name, &one.id);
                 Ok(Some(one.id.clone()))
             }
-            several => {
-                let ids: Vec<&str> = several.iter().map(|lb| lb.id.as_str()).collect();
-                Err(Error::new(
-                    Class::Invalid,
-                    "ListLoadBalancers",
-                    format!("tag {OWNER_TAG}={name}"),
-                    format!(
-                        "find multiple loadbalances by tag, lbIds[{}]; remove the tag from all but one",
-                        ids.join(",")
-                    ),
-                ))
-            }
+            all => Err(several("ListLoadBalancers", &name, all.iter().map(|lb| &lb.id))),
         }
     }
 
@@ -234,9 +204,9 @@ impl Known {
             self.put(there.clone());
         }
         let mut inner = self.inner.lock();
-        let is_users = |group: &NetworkGroup| inner.used.get(&name).is_some_and(|used| used.contains(&group.id));
-        let (users, own): (Vec<_>, Vec<_>) = state.groups.iter().cloned().partition(is_users);
-        inner.users.extend(users.into_iter().map(|group| (group.id.clone(), group)));
+        let (users, own): (Vec<_>, Vec<_>) =
+            state.groups.iter().cloned().partition(|group| inner.users.has(&name, &group.id));
+        inner.users.put(users);
         inner.groups.insert(name.clone(), own);
         match &state.sources {
             Some(sources) => inner.sources.insert(name, sources.clone()),
@@ -247,8 +217,7 @@ impl Known {
     fn put(&self, state: NetworkLoadBalancerState) {
         let mut inner = self.inner.lock();
         if let Some(name) = state.load_balancer.tags.get(OWNER_TAG) {
-            inner.absent.remove(name);
-            inner.made_for.insert(name.clone(), state.load_balancer.id.clone());
+            inner.roster.note(name, &state.load_balancer.id);
         }
         inner.load_balancers.insert(state.load_balancer.id.clone(), state);
     }
@@ -261,7 +230,7 @@ impl Known {
                 let Some(there) = inner.load_balancers.get_mut(id) else { return };
                 settle_load_balancer(there);
                 if there.load_balancer.status == NetworkStatus::Deleting {
-                    inner.deleted(id);
+                    inner.vanished(id);
                 }
             }
             Lock::Group(id) => {
@@ -301,10 +270,8 @@ impl Known {
     /// Drops what is believed of the groups of `owner`.
     pub fn doubt_groups(&self, owner: &Owner) {
         let mut inner = self.inner.lock();
-        let Inner { used, users, doubted_groups, .. } = &mut *inner;
-        let name = owner.default_name();
-        users.retain(|id, _| !used.get(&name).is_some_and(|used| used.contains(id)));
-        doubted_groups.insert(name);
+        inner.users.doubt_all(&owner.default_name());
+        inner.doubted_groups.insert(owner.default_name());
     }
 
     /// Drops what is believed of the security group of `owner`.
@@ -324,7 +291,7 @@ impl Known {
                 let names: Vec<String> =
                     inner.groups.iter().filter(|(_, groups)| has(groups)).map(|(name, _)| name.clone()).collect();
                 inner.doubted_groups.extend(names);
-                inner.users.remove(id);
+                inner.users.doubt(id);
             }
         }
     }
@@ -334,7 +301,7 @@ impl Known {
         self.doubt_groups(owner);
         self.doubt_sources(owner);
         let mut inner = self.inner.lock();
-        let made = inner.made_for.get(&owner.default_name()).cloned();
+        let made = inner.roster.of(&owner.default_name()).cloned();
         for id in made.iter().chain(other) {
             inner.load_balancers.remove(id);
         }
@@ -342,34 +309,36 @@ impl Known {
 
     /// Drops what is believed of whether `owner` has a load balancer.
     pub fn doubt_absence(&self, owner: &Owner) {
-        self.inner.lock().absent.remove(&owner.default_name());
+        self.inner.lock().roster.doubt_absence(&owner.default_name());
     }
 
     /// Notes that `owner` has no load balancer of its own.
     pub fn note_absent(&self, owner: &Owner) {
-        self.inner.lock().absent.insert(owner.default_name());
+        self.inner.lock().roster.note_absent(&owner.default_name());
     }
 
     /// Notes that a load balancer does not exist any more.
     pub fn gone(&self, id: &LoadBalancerId) {
-        self.inner.lock().gone(id);
+        let mut inner = self.inner.lock();
+        inner.load_balancers.remove(id);
+        inner.roster.gone(id);
     }
 
     /// Notes that a load balancer which was there does not exist any more.
     pub fn vanished(&self, id: &LoadBalancerId) {
-        self.inner.lock().deleted(id);
+        self.inner.lock().vanished(id);
     }
 
     /// Notes that the load balancer of `owner` was deleted or let go.
     pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
         let mut inner = self.inner.lock();
-        inner.made_for.insert(owner.default_name(), id.clone());
-        inner.deleted(id);
+        inner.load_balancers.remove(id);
+        inner.roster.note_deleted(&owner.default_name(), id);
     }
 
     /// How many load balancers of `owner` this process has deleted.
     pub fn deletions(&self, owner: &Owner) -> u32 {
-        self.inner.lock().deleted.get(&owner.default_name()).copied().unwrap_or_default()
+        self.inner.lock().roster.deletions(&owner.default_name())
     }
 
     /// Drops everything about what a Service had, after that is gone or let go.
@@ -378,52 +347,27 @@ impl Known {
         let name = owner.default_name();
         inner.groups.remove(&name);
         inner.doubted_groups.remove(&name);
-        inner.used.remove(&name);
-        inner.searched.remove(&name);
-        inner.drop_unused();
+        inner.users.forget(&name);
         inner.sources.remove(&name);
         if and_service {
-            inner.absent.remove(&name);
-            inner.deleted.remove(&name);
+            inner.roster.forget(&name);
         }
     }
 
     /// Waits for one's turn on a load balancer that several Services may use.
     pub async fn turn(&self, id: &LoadBalancerId) -> tokio::sync::OwnedMutexGuard<()> {
-        let turn = self.inner.lock().turns.entry(id.clone()).or_default().clone();
+        let turn = self.inner.lock().roster.turn(id);
         turn.lock_owned().await
     }
 
-    async fn read_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
-        if self.inner.lock().inventory_read {
-            return Ok(());
-        }
-        let mut failed = self.reading.lock().await;
-        if self.inner.lock().inventory_read {
-            return Ok(());
-        }
-        if let Some((at, error)) = &*failed
-            && at.elapsed() < FRESH
-        {
-            return Err(error.clone());
-        }
-        let inventory = match cloud.network_inventory(CLUSTER_TAG, cluster).await {
-            Ok(inventory) => inventory,
-            Err(error) => {
-                *failed = Some((Instant::now(), error.clone()));
-                return Err(error);
-            }
-        };
+    async fn take_inventory(&self, cloud: &dyn CloudProvider, cluster: &str) -> Result<(), Error> {
+        let inventory = cloud.network_inventory(CLUSTER_TAG, cluster).await?;
         let count = inventory.load_balancers.len();
         tracing::info!(count, cluster, "read the inventory of network load balancers");
-        let mut owners: BTreeMap<String, u32> = BTreeMap::new();
-        for name in inventory.load_balancers.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG)) {
-            *owners.entry(name.clone()).or_default() += 1;
-        }
+        let marks = inventory.load_balancers.iter().filter_map(|state| state.load_balancer.tags.get(OWNER_TAG));
+        let chosen = named_once(marks);
         for state in inventory.load_balancers {
-            let name = state.load_balancer.tags.get(OWNER_TAG);
-            // Of two for one Service neither is chosen: looking it up tells the user about both.
-            if name.is_some_and(|name| owners.get(name) == Some(&1)) {
+            if state.load_balancer.tags.get(OWNER_TAG).is_some_and(|name| chosen.contains(name)) {
                 self.put(state);
             }
         }
@@ -433,7 +377,6 @@ impl Known {
                 inner.groups.entry(name).or_default().push(group);
             }
         }
-        inner.inventory_read = true;
         Ok(())
     }
 }
@@ -442,31 +385,8 @@ impl Known {
 
 impl Inner {
     /// Its Service certainly has none by now.
-    fn deleted(&mut self, id: &LoadBalancerId) {
-        let made = self.made_for.iter().filter(|(_, made)| *made == id);
-        for name in made.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
-            *self.deleted.entry(name.clone()).or_default() += 1;
-            self.absent.insert(name);
-        }
-        self.gone(id);
-    }
-
-    /// The groups of the user's for this Service that have to be read. The Service's own are none.
-    fn unknown_groups(&mut self, name: &str) -> Vec<ServerGroupId> {
-        let Self { used, users, groups, .. } = self;
-        let Some(used) = used.get_mut(name) else { return Vec::new() };
-        used.retain(|id| !groups.get(name).is_some_and(|own| own.iter().any(|group| group.id == *id)));
-        used.iter().filter(|id| !users.contains_key(*id)).cloned().collect()
-    }
-
-    fn drop_unused(&mut self) {
-        let Self { used, users, .. } = self;
-        users.retain(|id, _| used.values().any(|of| of.contains(id)));
-    }
-
-    fn gone(&mut self, id: &LoadBalancerId) {
+    fn vanished(&mut self, id: &LoadBalancerId) {
         self.load_balancers.remove(id);
-        self.turns.remove(id);
-        self.made_for.retain(|_, made| made != id);
+        self.roster.vanished(id);
     }
 }

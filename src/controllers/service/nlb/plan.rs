@@ -8,7 +8,13 @@
 //! port its members, new ones before old ones go, then its listener; and only when all of that is
 //! in place and settled, what is no longer wanted.
 
+mod attributes;
+mod groups;
 mod listeners;
+#[cfg(test)]
+mod paper;
+#[cfg(test)]
+mod properties;
 mod sources;
 
 use std::{
@@ -16,21 +22,14 @@ use std::{
     fmt,
 };
 
-use super::{
-    desired::{Desired, DesiredGroup},
-    observed::State,
-};
+pub use self::groups::find_group;
+use super::{desired::Desired, observed::State};
 use crate::{
     cloud::{
-        ListenerId, Member, NetworkAction, NetworkGroup, NetworkListener, NetworkLoadBalancer,
-        NetworkLoadBalancerState, NetworkProtocol, NetworkStatus, PortRange, ServerGroupId, ZoneMapping,
-        network_action::{CreateNetworkGroup, MEMBERS_PER_CALL},
+        ListenerId, Member, NetworkAction, NetworkGroup, NetworkListener, NetworkLoadBalancerState, NetworkProtocol,
+        NetworkStatus, PortRange, ServerGroupId, network_action::MEMBERS_PER_CALL,
     },
-    controllers::service::{
-        desired::GroupKey,
-        ownership::{self, Owner},
-        plan::MemberChange,
-    },
+    controllers::service::ownership::Owner,
 };
 
 /// An action and what it is for.
@@ -173,180 +172,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn attributes(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
-        let asked = &desired.requested;
-        let id = || there.id.clone();
-        let leaves_alone = desired.leaves_attributes_alone();
-        let marks = if asked.id.is_some() { BTreeMap::default() } else { desired.owner.tags() };
-        let asked_for = asked
-            .tags
-            .iter()
-            .filter(|_| !leaves_alone)
-            .filter(|(key, value)| !marks.contains_key(*key) && there.tags.get(*key) != Some(*value));
-        let tags: BTreeMap<String, String> = asked_for
-            .chain(marks.iter().filter(|(key, _)| !there.tags.contains_key(*key)))
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        if !tags.is_empty() {
-            self.push(Scope::Attribute("tags"), NetworkAction::Tag { load_balancer: id(), tags });
-        }
-        self.fixed(desired, there);
-        if leaves_alone {
-            return;
-        }
-        // What is being made has the attributes it was asked for, and the rest is not known yet.
-        if there.status == NetworkStatus::Provisioning {
-            return;
-        }
-        if let Some(address_type) = asked.address_type.filter(|wanted| *wanted != there.address_type) {
-            let action =
-                NetworkAction::SetAddressType { load_balancer: id(), address_type, zones: asked.zones.clone() };
-            self.push(Scope::Attribute("address type"), action);
-        }
-        self.zones(&asked.zones, there);
-        self.ipv6(desired, there);
-        self.bandwidth_package(desired, there);
-        let name = asked.name.clone().filter(|name| *name != there.name);
-        let cross_zone = asked.cross_zone.filter(|wanted| there.cross_zone != Some(*wanted));
-        if name.is_some() || cross_zone.is_some() {
-            let action = NetworkAction::SetAttributes { load_balancer: id(), name, cross_zone };
-            self.push(Scope::Attribute("name and cross-zone forwarding"), action);
-        }
-    }
-
-    /// What the API cannot change.
-    fn fixed(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
-        let asked = &desired.requested;
-        for (what, asked, there_is) in [
-            ("AddressIpVersion", &asked.ip_version, &there.ip_version),
-            ("ResourceGroupId", &asked.resource_group, &there.resource_group),
-        ] {
-            if let (Some(asked), Some(there_is)) = (asked, there_is)
-                && !asked.eq_ignore_ascii_case(there_is)
-            {
-                self.plan.conflicts.push(format!(
-                    "{what} cannot be changed once created: {} has {there_is}, the Service asks for {asked}",
-                    there.id
-                ));
-            }
-        }
-    }
-
-    fn zones(&mut self, wanted: &[ZoneMapping], there: &NetworkLoadBalancer) {
-        if wanted.is_empty() {
-            return;
-        }
-        let mut differs = there.zones.iter().any(|old| wanted.iter().all(|new| new.zone != old.zone));
-        let mut zones = Vec::new();
-        for new in wanted {
-            let Some(old) = there.zones.iter().find(|old| old.zone == new.zone) else {
-                differs = true;
-                zones.push(new.clone());
-                continue;
-            };
-            let fixed = [
-                ("vSwitch", Some(new.vswitch.to_string()), Some(old.vswitch.to_string())),
-                ("private address", text(new.private_address.as_ref()), text(old.private_address.as_ref())),
-                ("elastic address", text(new.allocation.as_ref()), text(old.allocation.as_ref())),
-            ];
-            for (what, new_is, old_is) in fixed {
-                if new_is.is_some() && new_is != old_is {
-                    self.plan.conflicts.push(format!(
-                        "the {what} in zone {} of {} cannot be changed from {} to {}; take the zone out of zone-maps first, \
-                         and put it in again then",
-                        new.zone,
-                        there.id,
-                        old_is.unwrap_or_else(|| "none".to_owned()),
-                        new_is.unwrap_or_default()
-                    ));
-                }
-            }
-            // What stays is named without its addresses, which count as taken.
-            zones.push(ZoneMapping {
-                zone: old.zone.clone(),
-                vswitch: old.vswitch.clone(),
-                private_address: None,
-                allocation: None,
-            });
-        }
-        if differs {
-            self.push(Scope::Attribute("zones"), NetworkAction::SetZones { load_balancer: there.id.clone(), zones });
-        }
-    }
-
-    fn ipv6(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
-        let Some(wanted) = desired.requested.ipv6_address_type else { return };
-        if !there.ip_version.as_deref().is_some_and(|version| version.eq_ignore_ascii_case("dualstack")) {
-            let id = &there.id;
-            self.plan.conflicts.push(format!("{id} has no IPv6 addresses, so ipv6-address-type has no effect on it"));
-        } else if there.ipv6_address_type != Some(wanted) {
-            let action = NetworkAction::SetIpv6AddressType { load_balancer: there.id.clone(), address_type: wanted };
-            self.push(Scope::Attribute("IPv6 address type"), action);
-        }
-    }
-
-    fn bandwidth_package(&mut self, desired: &Desired, there: &NetworkLoadBalancer) {
-        let Some(wanted) = &desired.requested.bandwidth_package else { return };
-        if *wanted == there.bandwidth_package {
-            return;
-        }
-        let load_balancer = || there.id.clone();
-        let scope = || Scope::Attribute("bandwidth package");
-        match (&there.bandwidth_package, wanted) {
-            (Some(package), _) => {
-                let package = package.clone();
-                let action = NetworkAction::DetachBandwidthPackage { load_balancer: load_balancer(), package };
-                self.push(scope(), action);
-            }
-            (None, Some(package)) => {
-                let package = package.clone();
-                let action = NetworkAction::AttachBandwidthPackage { load_balancer: load_balancer(), package };
-                self.push(scope(), action);
-            }
-            (None, None) => {}
-        }
-    }
-
-    fn groups(&mut self, desired: &Desired, state: &State) {
-        for (key, wanted) in &desired.groups {
-            match (find_group(desired, state, key), key) {
-                (Some(group), _) => self.group(desired, group, key, wanted),
-                (None, GroupKey::Own(name)) => {
-                    self.push(Scope::Group(name.clone()), NetworkAction::CreateGroup(wanted.create.clone()));
-                }
-                (None, GroupKey::Users(id)) => {
-                    self.troubled = true;
-                    self.plan.conflicts.push(why_unusable(state, id, &wanted.create));
-                }
-            }
-        }
-    }
-
-    /// Members that are wanted come before those that are not go, so that a group with members
-    /// is never empty in between.
-    fn group(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
-        let owner = &desired.owner;
-        let mut change = MemberChange::of(&group.members, &wanted.members, |member| owner.owns_network_member(member));
-        if desired.requested.members.ignores_weights {
-            change.update.clear();
-        }
-        let scope = || Scope::Group(key.to_string());
-        let id = || group.id.clone();
-        for members in change.add.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
-            self.push(scope(), NetworkAction::AddMembers { group: id(), members });
-        }
-        for members in change.update.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
-            self.push(scope(), NetworkAction::UpdateMembers { group: id(), members });
-        }
-        for members in change.remove.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
-            self.push(scope(), NetworkAction::RemoveMembers { group: id(), members });
-        }
-        if wanted.keep.differ_from(&group.settings) {
-            // All that is asked for, because the API wants some settings only together.
-            self.push(scope(), NetworkAction::UpdateGroup { group: id(), settings: wanted.keep.clone() });
-        }
-    }
-
     /// What is ours and no longer wanted, once everything wanted is in place.
     fn cleanup(&mut self, desired: &Desired, state: &State, there: &NetworkLoadBalancerState) {
         let missing = |scope: &Scope| !matches!(scope, Scope::Attribute(_));
@@ -414,65 +239,6 @@ impl<'a> Planner<'a> {
                 self.push(Scope::Cleanup, NetworkAction::RemoveMembers { group: group.id.clone(), members });
             }
         }
-    }
-}
-
-fn text<T: ToString>(value: Option<&T>) -> Option<String> {
-    value.map(ToString::to_string)
-}
-
-/// The group with this name that is as a new one would be made; of several the one that a listener
-/// uses. What cannot be changed on a group makes another one necessary. Or the group of the user's, if
-/// it can be used.
-pub fn find_group<'a>(desired: &Desired, state: &'a State, key: &GroupKey) -> Option<&'a NetworkGroup> {
-    let create = &desired.groups.get(key)?.create;
-    let name = match key {
-        GroupKey::Users(id) => return state.groups.iter().find(|group| group.id == *id && is_usable(group, create)),
-        GroupKey::Own(name) => name,
-    };
-    let listeners = || state.load_balancer.iter().flat_map(|there| &there.listeners);
-    let used = |group: &NetworkGroup| listeners().any(|listener| listener.group.as_ref() == Some(&group.id));
-    let fits = |group: &&NetworkGroup| {
-        group.name == *name
-            && desired.owner.owns_network_group(group)
-            && group.kind == create.kind
-            && group.any_port == create.any_port
-            && group.protocol.eq_ignore_ascii_case(create.protocol)
-            && has_addresses_of(group, create)
-    };
-    let mut fitting = state.groups.iter().filter(fits);
-    fitting.clone().find(|group| used(group)).or_else(|| fitting.next())
-}
-
-/// Whether the group takes members of the families that are asked for.
-fn has_addresses_of(group: &NetworkGroup, create: &CreateNetworkGroup) -> bool {
-    let same = |wanted: &String| group.ip_version.as_ref().is_some_and(|there| there.eq_ignore_ascii_case(wanted));
-    create.ip_version.as_ref().is_none_or(same)
-}
-
-/// Whether a group of the user's takes the members that are meant for it.
-fn is_usable(group: &NetworkGroup, create: &CreateNetworkGroup) -> bool {
-    !ownership::is_network_group_mark(group)
-        && group.kind == create.kind
-        && group.any_port == create.any_port
-        && has_addresses_of(group, create)
-}
-
-fn why_unusable(state: &State, id: &ServerGroupId, create: &CreateNetworkGroup) -> String {
-    let place = format!("group {id} of the annotation vgroup-port");
-    let Some(group) = state.groups.iter().find(|group| group.id == *id) else {
-        return format!("reused server group id {id} not found: there is no {place}");
-    };
-    if ownership::is_network_group_mark(group) {
-        format!("cannot reuse a ccm created server group: {place} is {}; use a group of your own", group.name)
-    } else if group.kind != create.kind {
-        let kind = group.kind.as_str();
-        format!("the {place} is of the type {kind}; set the annotation server-group-type to {kind}")
-    } else if group.any_port != create.any_port {
-        let (is, goes) = if group.any_port { ("all ports", "only with") } else { ("one port", "not with") };
-        format!("the {place} is for {is} of its members, and goes {goes} the annotation listener-port-range")
-    } else {
-        format!("the {place} takes no members of IPv6, which the annotation backend-ip-version asks for")
     }
 }
 
