@@ -172,9 +172,8 @@ impl Controller {
             let requested = match self.kind {
                 Kind::Clb => annotations.parse_for_members().map(|requested| (requested, true)),
                 Kind::Nlb => annotations
-                    .parse_network()
-                    .map(|requested| (requested.members, requested.group_kind == NetworkGroupKind::Instance))
-                    .ok(),
+                    .parse_network_for_members()
+                    .map(|requested| (requested.members, requested.group_kind == NetworkGroupKind::Instance)),
             };
             // Where it cannot be told who the members are, they stay as they are.
             let Some((requested, needs_interfaces)) = requested else { continue };

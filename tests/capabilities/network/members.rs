@@ -251,3 +251,35 @@ fn a_service_is_deleted_however_wrong_its_annotations_are() {
         assert!(groups(&stage).is_empty() && listeners(&stage).is_empty());
     });
 }
+
+#[test]
+fn members_follow_while_an_annotation_is_wrong_unless_it_is_about_them() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        let nodes = stage.joined(2).await;
+        web(&stage);
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(10)).await;
+        annotate(&stage, json!({ (key("cps")): "many", (key("name")): "shop", (key("scheduler")): "rr" })).await;
+        stage.clear_calls();
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(15)).await;
+        assert_eq!(writes(&stage), ["nlb.AddServersToServerGroup"], "nothing else of what is asked for");
+        assert_eq!(groups(&stage)[0].servers.len(), 3);
+        stage.world.set_ready(&nodes[0], "Unknown").unwrap();
+        let label = json!({ "metadata": { "labels": { "service.alibabacloud.com/exclude-node": "" } } });
+        stage.world.kube.patch::<Node>("", &nodes[0], label).unwrap();
+        stage.pass(Duration::from_secs(15)).await;
+        assert_eq!(groups(&stage)[0].servers.len(), 2);
+        let told = stage.told("web");
+        assert!(told.iter().any(|(_, m)| m.contains("cps is \"many\"")), "{told:?}");
+        // Where it is not said which groups there are, they stay as they are.
+        annotate(&stage, json!({ (key("server-group-type")): "Pod" })).await;
+        stage.clear_calls();
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(15)).await;
+        assert_eq!((groups(&stage)[0].servers.len(), writes(&stage)), (2, vec![]));
+        annotate(&stage, json!({ (key("server-group-type")): null, (key("cps")): "100" })).await;
+        assert_eq!((groups(&stage)[0].servers.len(), listeners(&stage)[0].attributes["Cps"].as_str()), (3, "100"));
+    });
+}

@@ -55,11 +55,12 @@ impl<'a> Checked<'a> {
         if self.mistakes.is_empty() { Ok(read) } else { Err(Mistakes(self.mistakes)) }
     }
 
-    /// What was read, unless something is wrong that has a say about members.
-    pub(super) fn outcome_for_members<T>(self, read: T) -> Option<T> {
+    /// What was read, unless something is wrong that has a say about members. `also` does so on this kind of
+    /// load balancer alone.
+    pub(super) fn outcome_for_members<T>(self, read: T, also: &[&str]) -> Option<T> {
         let is_about_members = |mistake: &Mistake| {
             let suffix = mistake.key.strip_prefix(PREFIX).or_else(|| mistake.key.strip_prefix(LEGACY_PREFIX));
-            suffix.is_some_and(|suffix| ABOUT_MEMBERS.contains(&suffix))
+            suffix.is_some_and(|suffix| ABOUT_MEMBERS.contains(&suffix) || also.contains(&suffix))
         };
         (!self.mistakes.iter().any(is_about_members)).then_some(read)
     }

@@ -63,6 +63,11 @@ impl Annotations<'_> {
     pub fn parse_network(&self) -> Result<NetworkRequested, Mistakes> {
         reader::requested(self)
     }
+
+    /// What is asked for as far as it can be told, if that is enough to say who the members are.
+    pub fn parse_network_for_members(&self) -> Option<NetworkRequested> {
+        reader::requested_of_members(self)
+    }
 }
 
 /// What to tell the user about annotations that have no effect on a network load balancer.

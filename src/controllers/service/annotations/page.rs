@@ -20,7 +20,7 @@ fn page() -> String {
          `{LEGACY_PREFIX}` works too, and the newer one wins if both are there.\n\n\
          All values are checked before anything is called, and everything that is wrong with a Service is told in one\n\
          Warning event `SyncLoadBalancerFailed`. Until that is corrected, a Service without a load balancer gets none, and one\n\
-         that has a load balancer keeps it as it is, except that its members follow nodes and pods (on CLB, and unless\n\
+         that has a load balancer keeps it as it is, except that its members follow nodes and pods (unless\n\
          what is wrong is about members). An empty value counts as absent. Removing an annotation leaves the cloud's\n\
          value as it is, unless the table says otherwise. A key under these prefixes that is not known gets a Warning event\n\
          `UnsupportedAnnotation` that names the nearest known one; so does one of which nothing comes beside the others,\n\

@@ -24,7 +24,7 @@ pub(super) fn requested(annotations: &Annotations<'_>) -> Result<Requested, Mist
 pub(super) fn requested_of_members(annotations: &Annotations<'_>) -> Option<Requested> {
     let mut checked = checked(annotations);
     let requested = read(&mut checked);
-    checked.outcome_for_members(requested)
+    checked.outcome_for_members(requested, &[])
 }
 
 fn checked<'a>(annotations: &'a Annotations<'a>) -> Checked<'a> {

@@ -29,6 +29,8 @@ use crate::{
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
 const MOST_ROUNDS: usize = 100;
 
+type MakePlan = fn(&Desired, &State, &BTreeSet<Scope>) -> Plan;
+
 /// One pass over what one Service has.
 pub struct Pass<'a> {
     pub cloud: &'a dyn CloudProvider,
@@ -97,8 +99,17 @@ impl<'a> Pass<'a> {
 
     /// Makes and changes things until nothing more can be done now.
     pub async fn converge(&mut self, desired: &mut Desired) {
+        self.follow(desired, super::plan::plan).await;
+    }
+
+    /// The same for nothing but the members of the groups that are there.
+    pub async fn converge_members(&mut self, desired: &mut Desired) {
+        self.follow(desired, super::plan::members).await;
+    }
+
+    async fn follow(&mut self, desired: &mut Desired, next: MakePlan) {
         for _ in 0..MOST_ROUNDS {
-            let plan = super::plan::plan(desired, &self.state, &self.failed);
+            let plan = next(desired, &self.state, &self.failed);
             self.outcome.conflicts.clone_from(&plan.conflicts);
             if plan.needs_sources {
                 self.look_up_sources().await;

@@ -84,6 +84,18 @@ pub fn plan(desired: &Desired, state: &State, failed: &BTreeSet<Scope>) -> Plan 
     planner.plan
 }
 
+/// Plans the members of the groups that are there, and nothing else: for a Service that asks for
+/// something that cannot be, whose nodes and pods come and go all the same.
+pub fn members(desired: &Desired, state: &State, failed: &BTreeSet<Scope>) -> Plan {
+    let mut planner = Planner::new(failed);
+    for (key, wanted) in &desired.groups {
+        if let Some(group) = find_group(desired, state, key) {
+            planner.members(desired, group, key, wanted);
+        }
+    }
+    planner.plan
+}
+
 /// Plans the removal of everything that a Service has on a load balancer that stays: the user's
 /// own.
 pub fn detach(owner: &Owner, state: &State) -> Plan {

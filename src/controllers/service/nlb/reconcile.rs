@@ -1,34 +1,34 @@
 //! One pass over one Service that wants, or had, a network load balancer.
 
-use std::{collections::BTreeMap, collections::BTreeSet, net::IpAddr, time::Duration};
+mod behind;
+mod members_alone;
+
+use std::{collections::BTreeSet, time::Duration};
 
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ObjectReference, Service};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use self::behind::Behind;
 use super::{
     apply::{self, Pass},
-    desired::{self, Around, Desired, RULES_PER_GROUP},
+    desired::{self, Desired, RULES_PER_GROUP},
     observed::State,
     plan, reuse,
 };
 use crate::{
-    cloud::{
-        Class, LoadBalancerId, Member, NetworkGroupKind, NetworkGroupStatus, NetworkStatus, ServerGroupId,
-        network_action::CreateNetworkLoadBalancer,
-    },
+    cloud::{Class, LoadBalancerId, NetworkStatus, ServerGroupId, network_action::CreateNetworkLoadBalancer},
     controllers::service::{
         Controller, Key,
         annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
-        checks,
         class::{self, Kind, Wants},
         desired::GroupKey,
-        hash, members,
+        hash,
         ownership::{NETWORK_FINALIZER, Owner, SECURITY_GROUP_LABEL},
         publish,
         reconcile::{
-            Outcome, about_gates,
+            Outcome,
             failure::{Failure, cluster},
             lost::Lost,
             shown_id,
@@ -97,7 +97,10 @@ impl Controller {
 
     async fn ensure_network(&self, key: &Key, service: &Service) -> Result<Progress, Failure> {
         let object = reference_of(service);
-        let (requested, ranges) = self.network_wishes(key, service)?;
+        let (requested, ranges) = match self.network_wishes(key, service) {
+            Ok(wishes) => wishes,
+            Err(wrong) => return self.follow_network_members_alone(key, service, wrong).await,
+        };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = Kind::Nlb.marks(service);
         let added = publish::add_finalizer(&self.client, service, NETWORK_FINALIZER).await;
@@ -106,69 +109,30 @@ impl Controller {
         if audit {
             self.network.known.doubt_all(&owner, requested.id.as_ref());
         }
-        let (nodes, slices) = (self.cache.nodes.list(), self.slices(key));
-        let waiting = self.look_at_pods(key, &slices).await.map_err(|error| about_gates(key, &error))?;
-        let backends = self.compute_backends(key, service, &requested.members, &nodes, &slices);
-        self.records.set_backends(key, &backends);
+        let (waiting, backends) = self.look_at_network_members(key, service, &requested).await?;
         let _turn = match &requested.id {
             Some(id) => Some(self.network.known.turn(id).await),
             None => None,
         };
         let state = self.find_network(key, service, &owner, &requested, had_finalizer).await?;
-        let checked = checks::are_checked_by_groups(&requested, &state.groups);
-        let backends = self.backends_if_checked(key, service, &requested.members, checked, backends);
-        let by_address = requested.group_kind == NetworkGroupKind::Ip;
-        let there = state.groups.iter().flat_map(|group| &group.members);
-        let interfaces = if by_address {
-            BTreeMap::new()
-        } else {
-            self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?
-        };
-        let addresses = if by_address { self.node_addresses() } else { BTreeMap::new() };
-        let around = Around {
-            backends: &backends,
-            interfaces: &interfaces,
-            addresses: &addresses,
-            ranges: &ranges,
-            families: requested.members.families(self.options.ipv6_members),
-            options: &self.options,
-        };
-        let mut desired = desired::desired(service, requested, around);
-        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
-        // What a lost one was made with makes no new one.
-        let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
-        desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(&owner)));
+        let behind = self.look_behind(key, service, &requested, &state, waiting, backends).await?;
+        let mut desired = self.network_desired(service, &owner, requested, &behind, &ranges, &state);
         self.tell_of_members(key, &object, &desired);
         self.yield_network_ports(service, &mut desired, &state);
         self.tell_of_ipv6(key, &object, &desired.requested.members, "DualStack");
         let mut problems = desired.problems.clone();
-        // Only pods that are members themselves need an interface.
-        let is_nowhere = |ip: &IpAddr| !by_address && backends.pods.contains_key(ip) && !interfaces.contains_key(ip);
-        let nowhere: Vec<String> = backends.pods.keys().filter(|ip| is_nowhere(ip)).map(ToString::to_string).collect();
+        let nowhere = behind.nowhere();
         if !nowhere.is_empty() {
             problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
         }
-        // What the cloud refuses is taken out on the way; a pod waits for it all the same.
-        let wanted: BTreeMap<GroupKey, Vec<Member>> = match &waiting[..] {
-            [] => BTreeMap::new(),
-            _ => desired.groups.iter().map(|(group, wanted)| (group.clone(), wanted.members.clone())).collect(),
-        };
+        let wanted = behind.wanted(&desired);
         let mut pass = self.network_pass(key, &owner, state);
         pass.converge(&mut desired).await;
         let unsettled = pass.is_unsettled();
         let Pass { state, outcome, .. } = pass;
         let asked = |id: &ServerGroupId| desired.groups.contains_key(&GroupKey::Users(id.clone()));
         self.network.known.leave_users_groups(&owner, asked);
-        let there = |group: &GroupKey| {
-            let group = plan::find_group(&desired, &state, group);
-            // What was accepted is not in place before its job has succeeded.
-            group.filter(|group| group.status == NetworkGroupStatus::Available).map(|group| group.members.clone())
-        };
-        let server_of = |instance: String| {
-            if by_address { addresses.get(&instance).map(ToString::to_string) } else { Some(instance) }
-        };
-        let opened = self.open_gates(key, &waiting, &wanted, there, is_nowhere, server_of).await;
-        opened.map_err(|error| about_gates(key, &error))?;
+        self.open_network_gates(key, &behind, &desired, &wanted, &state).await?;
         for notice in self.records.new_notices(key, "room", outcome.made_room.clone()) {
             self.recorder.warning(&object, "QuotaExceeded", notice);
         }
@@ -189,8 +153,27 @@ impl Controller {
         self.conclude(key, service, state, outcome, problems, unsettled).await
     }
 
+    /// What should be there, with the token for making it.
+    fn network_desired(
+        &self,
+        service: &Service,
+        owner: &Owner,
+        requested: NetworkRequested,
+        behind: &Behind,
+        ranges: &BTreeSet<IpNet>,
+        state: &State,
+    ) -> Desired {
+        let families = requested.members.families(self.options.ipv6_members);
+        let mut desired = desired::desired(service, requested, behind.around(ranges, families, &self.options));
+        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
+        // What a lost one was made with makes no new one.
+        let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
+        desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(owner)));
+        desired
+    }
+
     /// What a Service asks for, or all that is wrong with it.
-    fn network_wishes(&self, key: &Key, service: &Service) -> Result<(NetworkRequested, BTreeSet<IpNet>), Failure> {
+    fn network_wishes(&self, key: &Key, service: &Service) -> Result<(NetworkRequested, BTreeSet<IpNet>), Mistakes> {
         let object = reference_of(service);
         let notices = annotations::network_notices(service).into_values();
         for notice in self.records.new_notices(key, "annotations", notices) {
@@ -299,18 +282,6 @@ impl Controller {
         let mut pass = Pass::new(&*self.cloud, &self.network, key, owner, self.clock.now(), state);
         pass.pretends = self.rehearses;
         pass
-    }
-
-    /// Instance → its node's address.
-    fn node_addresses(&self) -> BTreeMap<String, IpAddr> {
-        let address = |node: &k8s_openapi::api::core::v1::Node| {
-            let instance = members::instance_of(node).ok().flatten()?;
-            let addresses = node.status.as_ref()?.addresses.as_ref()?;
-            let internal = addresses.iter().filter(|a| a.type_ == "InternalIP").filter_map(|a| a.address.parse().ok());
-            let address = internal.into_iter().find(IpAddr::is_ipv4)?;
-            Some((instance, address))
-        };
-        self.cache.nodes.list().iter().filter_map(|node| address(node)).collect()
     }
 
     /// What is there to work on.

@@ -15,12 +15,25 @@ use crate::{
     },
 };
 
+/// Which groups there are, beside who is in them.
+const ABOUT_GROUPS: &[&str] = &["server-group-type", "protocol-port", "listener-port-range"];
+
 /// Reads and checks everything, or tells all that is wrong.
 pub(super) fn requested(annotations: &Annotations<'_>) -> Result<NetworkRequested, Mistakes> {
-    let table = ALL.iter().map(|annotation| (annotation.suffix, annotation.value));
-    let mut checked = Checked::of(annotations, table);
+    let mut checked = checked(annotations);
     let requested = read(&mut checked);
     checked.outcome(requested)
+}
+
+/// Reads what can be read, unless an annotation that has a say about members is wrong.
+pub(super) fn requested_of_members(annotations: &Annotations<'_>) -> Option<NetworkRequested> {
+    let mut checked = checked(annotations);
+    let requested = read(&mut checked);
+    checked.outcome_for_members(requested, ABOUT_GROUPS)
+}
+
+fn checked<'a>(annotations: &'a Annotations<'a>) -> Checked<'a> {
+    Checked::of(annotations, ALL.iter().map(|annotation| (annotation.suffix, annotation.value)))
 }
 
 fn read(checked: &mut Checked<'_>) -> NetworkRequested {

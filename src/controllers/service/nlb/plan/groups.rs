@@ -33,9 +33,18 @@ impl Planner<'_> {
         }
     }
 
+    fn group(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
+        self.members(desired, group, key, wanted);
+        if wanted.keep.differ_from(&group.settings) {
+            // All that is asked for, because the API wants some settings only together.
+            let (group, settings) = (group.id.clone(), wanted.keep.clone());
+            self.push(Scope::Group(key.to_string()), NetworkAction::UpdateGroup { group, settings });
+        }
+    }
+
     /// Members that are wanted come before those that are not go, so that a group with members
     /// is never empty in between.
-    fn group(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
+    pub(super) fn members(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
         let owner = &desired.owner;
         let mut change = MemberChange::of(&group.members, &wanted.members, |member| owner.owns_network_member(member));
         if desired.requested.members.ignores_weights {
@@ -51,10 +60,6 @@ impl Planner<'_> {
         }
         for members in change.remove.chunks(MEMBERS_PER_CALL).map(<[Member]>::to_vec) {
             self.push(scope(), NetworkAction::RemoveMembers { group: id(), members });
-        }
-        if wanted.keep.differ_from(&group.settings) {
-            // All that is asked for, because the API wants some settings only together.
-            self.push(scope(), NetworkAction::UpdateGroup { group: id(), settings: wanted.keep.clone() });
         }
     }
 }
