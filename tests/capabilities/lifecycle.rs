@@ -324,6 +324,61 @@ fn members_beyond_the_quota_come_after_those_that_leave_and_the_group_is_never_e
     });
 }
 
+/// A new node port is a new group, and the old one keeps its members until the listener has moved.
+#[test]
+fn a_port_moves_to_another_group_although_the_quota_of_members_is_used_up() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(8).await;
+        stage.cloud().configure(|options| options.quotas.backend_servers = Some(8));
+        web(&stage, &[]);
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        let load_balancer = stage.cloud().load_balancers().pop().unwrap().id;
+        let serving = || {
+            let listener = stage.cloud().listeners(&load_balancer).remove(0);
+            let groups = stage.cloud().groups(&load_balancer);
+            let group = groups.into_iter().find(|group| Some(group.id.as_str()) == listener.group()).unwrap();
+            (group.name, group.servers.len())
+        };
+        let before = serving();
+        assert_eq!(before.1, 8);
+        let ports = json!({ "spec": { "ports": [{ "port": 80, "nodePort": 31999, "protocol": "TCP" }] } });
+        stage.world.kube.patch::<Service>("default", "web", ports).unwrap();
+        for _ in 0..9000 {
+            stage.pass(Duration::from_millis(50)).await;
+            assert!(serving().1 > 0, "clients find nobody");
+        }
+        let after = serving();
+        assert_eq!((after.0.as_str(), after.1), ("k8s/31999/web/default/c1", 8), "{:?}", stage.told("web"));
+        assert_eq!(stage.cloud().groups(&load_balancer).len(), 1, "the old group is gone");
+        let told = texts(&stage, "QuotaExceeded");
+        assert!(told.iter().any(|text| text.contains("the quota of backend servers")), "{told:?}");
+    });
+}
+
+/// Where nobody is to go, as many come as there is room for, and those that serve are left alone.
+#[test]
+fn a_quota_is_used_to_the_last_member_and_nobody_leaves_for_it() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(5).await;
+        stage.cloud().configure(|options| options.quotas.backend_servers = Some(8));
+        web(&stage, &[]);
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        stage.joined(6).await;
+        stage.pass(Duration::from_secs(900)).await;
+        let load_balancer = stage.cloud().load_balancers().pop().unwrap().id;
+        assert_eq!(stage.cloud().groups(&load_balancer)[0].servers.len(), 8);
+        assert!(!stage.words().iter().any(|word| word.contains("RemoveVServerGroup")), "{:?}", stage.words());
+        assert_eq!(texts(&stage, "QuotaExceeded").len(), 1, "{:?}", stage.told("web"));
+        stage.cloud().configure(|options| options.quotas.backend_servers = None);
+        stage.pass(Duration::from_secs(400)).await;
+        assert_eq!(stage.cloud().groups(&load_balancer)[0].servers.len(), 11);
+    });
+}
+
 #[test]
 fn an_address_of_ones_own_is_had_where_the_cloud_gives_one() {
     for (address_type, expected) in [("intranet", None), ("internet", Some("the cloud chooses internet addresses"))] {

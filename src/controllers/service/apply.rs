@@ -4,13 +4,16 @@
 //! Where an answer was lost, what is known of the load balancer is dropped and the pass ends: the
 //! next one looks before it acts.
 
+mod room;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, VecDeque},
     fmt,
 };
 
 use jiff::Timestamp;
 
+use self::room::is_about_numbers;
 use super::{
     desired::Desired,
     known::Known,
@@ -19,7 +22,7 @@ use super::{
 };
 use crate::cloud::{
     Action, Certificate, Class, CloudProvider, Effect, Error, GroupsView, LoadBalancer, LoadBalancerState, Member,
-    Protocol, Setting,
+    Protocol, Setting, action::ListenerChange,
 };
 
 /// More rounds than any plan needs; if they do not do, planning goes in circles.
@@ -44,8 +47,6 @@ pub struct Pass<'a> {
     pub freed_ports: bool,
     /// Where members had to go before others could come, and why.
     pub made_room: Vec<String>,
-    /// Groups that a quota let no member into in this round.
-    full: BTreeMap<Scope, (Step, Error)>,
     failed: BTreeSet<Scope>,
     /// Nothing more can be done in this pass.
     ended: bool,
@@ -73,7 +74,6 @@ impl<'a> Pass<'a> {
             conflicts: Vec::new(),
             freed_ports: false,
             made_room: Vec::new(),
-            full: BTreeMap::new(),
             failed: BTreeSet::new(),
             ended: false,
             in_depth: true,
@@ -145,18 +145,14 @@ impl<'a> Pass<'a> {
     }
 
     async fn run(&mut self, plan: Plan, desired: &mut Desired) {
-        let mut roomier = BTreeSet::new();
-        for step in plan.steps {
+        let mut steps = VecDeque::from(plan.steps);
+        // Where only a part found room; the rest is for the next plan.
+        let mut crowded = BTreeSet::new();
+        while let Some(step) = steps.pop_front() {
             if self.ended {
                 return;
             }
-            if self.failed.contains(&step.scope) || roomier.contains(&step.scope) {
-                continue;
-            }
-            if self.full.contains_key(&step.scope) {
-                if self.make_room(&step).await {
-                    roomier.insert(step.scope);
-                }
+            if self.failed.contains(&step.scope) || crowded.contains(&step.scope) || self.would_lead_nowhere(&step) {
                 continue;
             }
             match step.action {
@@ -175,7 +171,9 @@ impl<'a> Pass<'a> {
                         group: group.clone(),
                         members,
                     };
-                    self.add_members(&step.scope, members, &add, desired).await;
+                    if !self.add_members(&step.scope, members, &add, &mut steps, desired).await {
+                        crowded.insert(step.scope);
+                    }
                 }
                 Action::CreateServerGroup { load_balancer, name, members } if !members.is_empty() => {
                     let create = |members| Action::CreateServerGroup {
@@ -184,9 +182,9 @@ impl<'a> Pass<'a> {
                         members,
                     };
                     let full = Step { scope: step.scope.clone(), action: create(members) };
-                    // One member that the cloud refuses must not keep the group from being made.
+                    // Members that the cloud refuses must not keep the group from being made.
                     if let Err(error) = self.attempt(&full.action).await {
-                        if is_about_members(&error) {
+                        if is_about_members(&error) || error.class == Class::Quota {
                             let _ = self.execute(&Step { scope: step.scope, action: create(Vec::new()) }).await;
                         } else {
                             self.fail(&full, error);
@@ -198,50 +196,56 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        for (step, error) in std::mem::take(&mut self.full).into_values() {
-            self.fail(&step, error);
-        }
     }
 
-    /// Where a quota lets nobody in, some of those that are not wanted any more go first: half
-    /// a batch, and never all that there are. The next plan adds again.
-    async fn make_room(&mut self, step: &Step) -> bool {
-        let Action::RemoveMembers { load_balancer, group, members } = &step.action else { return false };
-        let there = self.state.iter().flat_map(|state| &state.groups).find(|there| there.id == *group);
-        let most = there.map_or(0, |group| group.members.len().saturating_sub(1));
-        let members = members[..members.len().div_ceil(2).min(most)].to_vec();
-        if members.is_empty() {
-            return false;
-        }
-        let action = Action::RemoveMembers { load_balancer: load_balancer.clone(), group: group.clone(), members };
-        if self.execute(&Step { scope: step.scope.clone(), action }).await.is_err() {
-            return false;
-        }
-        if let Some((_, error)) = self.full.remove(&step.scope) {
-            self.made_room.push(room_text(&step.scope, &error));
-        }
-        true
+    /// A listener is not sent to a group that nobody could be added to.
+    fn would_lead_nowhere(&self, step: &Step) -> bool {
+        let Action::UpdateListener(ListenerChange { group: Some(id), .. }) = &step.action else { return false };
+        let groups = self.state.iter().flat_map(|state| &state.groups);
+        let empty = groups.filter(|group| group.id == *id && group.members.is_empty());
+        empty.into_iter().any(|group| {
+            let failed = |name: &str| self.failed.contains(&Scope::Group(name.to_owned()));
+            failed(&group.name) || failed(&group.id.to_string())
+        })
     }
 
-    /// Adds members; a batch that is refused is halved until the members at fault stand alone.
+    /// Adds members; `false` if there was room for a part of them only. A batch that is refused is halved until
+    /// the members at fault stand alone. Where a quota is used up, some of those that are to go anyway go
+    /// first, as many as then can come.
     async fn add_members(
         &mut self,
         scope: &Scope,
         members: Vec<Member>,
         add: &(dyn Fn(Vec<Member>) -> Action + Sync),
+        steps: &mut VecDeque<Step>,
         desired: &mut Desired,
-    ) {
+    ) -> bool {
+        let (mut complete, mut tried) = (true, false);
         let mut batches = vec![members];
         while let Some(mut batch) = batches.pop() {
             let action = add(batch.clone());
             let Err(error) = self.attempt(&action).await else { continue };
             if error.class == Class::Quota {
-                self.full.insert(scope.clone(), (Step { scope: scope.clone(), action }, error));
-                return;
+                // Once: what still does not fit then is held back by something else.
+                let first = !std::mem::replace(&mut tried, true);
+                let made = if first && is_about_numbers(&error) {
+                    self.make_room(scope, &error, batch.len(), steps, desired).await
+                } else {
+                    None
+                };
+                let room = made.unwrap_or(batch.len() / 2);
+                if room == 0 {
+                    self.fail(&Step { scope: scope.clone(), action }, error);
+                    return true;
+                }
+                complete &= room >= batch.len();
+                batch.truncate(room);
+                batches = vec![batch];
+                continue;
             }
             if !is_about_members(&error) {
                 self.fail(&Step { scope: scope.clone(), action }, error);
-                return;
+                return true;
             }
             if batch.len() > 1 {
                 batches.push(batch.split_off(batch.len() / 2));
@@ -258,6 +262,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
+        complete
     }
 
     async fn execute(&mut self, step: &Step) -> Result<(), ()> {
@@ -378,7 +383,7 @@ fn told(error: &Error) -> String {
 /// That members had to go from `place` before others could come.
 pub(super) fn room_text(place: &impl fmt::Display, error: &Error) -> String {
     format!(
-        "{place}: members that are not wanted any more left before new ones came, because a quota is used up: {}",
+        "{place}: members that are not wanted any more left before new ones came, because the quota of backend servers is used up: {}",
         error.stable_text()
     )
 }
