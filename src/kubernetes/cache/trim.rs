@@ -6,7 +6,7 @@ use k8s_openapi::api::{
 };
 use kube::ResourceExt;
 
-/// Drops the parts of an object that no controller reads. Annotations stay, all of them: the
+/// Drops the parts of an object that no controller reads. Annotations of Services stay, all of them: the
 /// Service controllers answer for unknown ones too.
 pub trait Trim {
     fn trim(&mut self);
@@ -17,7 +17,10 @@ impl Trim for Node {
     fn trim(&mut self) {
         self.managed_fields_mut().clear();
         if let Some(status) = &mut self.status {
+            status.allocatable = None;
+            status.capacity = None;
             status.images = None;
+            status.node_info = None;
             status.volumes_attached = None;
             status.volumes_in_use = None;
         }
@@ -31,7 +34,23 @@ impl Trim for Service {
 }
 
 impl Trim for EndpointSlice {
+    /// There are more endpoints than anything else.
     fn trim(&mut self) {
         self.managed_fields_mut().clear();
+        self.metadata.annotations = None;
+        self.metadata.owner_references = None;
+        for endpoint in &mut self.endpoints {
+            endpoint.deprecated_topology = None;
+            endpoint.hints = None;
+            endpoint.hostname = None;
+            endpoint.zone = None;
+            if let Some(target) = &mut endpoint.target_ref {
+                target.api_version = None;
+                target.field_path = None;
+                target.namespace = None;
+                target.resource_version = None;
+            }
+        }
+        self.endpoints.shrink_to_fit();
     }
 }

@@ -51,7 +51,11 @@ pub(super) async fn follow<K>(
             // The watcher's stream has no end of its own.
             None => return,
             Some(Ok(Event::Init)) => listed.clear(),
-            Some(Ok(Event::InitApply(object))) => listed.push(object),
+            Some(Ok(Event::InitApply(mut object))) => {
+                // Not only when the list is complete: until then all of it would be there in full.
+                object.trim();
+                listed.push(object);
+            }
             Some(Ok(Event::InitDone)) => {
                 let count = listed.len();
                 if !store.is_synced() {
