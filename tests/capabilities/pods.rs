@@ -237,6 +237,30 @@ fn a_gate_that_nobody_serves_is_told_on_its_pod() {
     });
 }
 
+/// S04: nobody comes across a pod that only other Services select, but for a look now and then.
+#[test]
+fn a_gate_in_vain_is_told_on_pods_that_no_service_of_ours_selects() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        let pod = gated_pod(&stage, "lost", "10.9.9.1", &["gone", "plain", "web"]);
+        let other = gated_pod(&stage, "other", "10.9.9.2", &[]);
+        stage.expose("plain", &[], json!({ "type": "ClusterIP", "ports": [{ "port": 80 }] }));
+        expose(&stage);
+        unready_slice(&stage, "plain", &[("lost", &pod, "10.9.9.1"), ("other", &other, "10.9.9.2")]);
+        stage.pass(Duration::from_secs(200)).await;
+        let mut told: Vec<String> = stage.told("lost").into_iter().map(|(_, message)| message).collect();
+        told.sort();
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].contains("the Service gone, which does not exist"), "{told:?}");
+        assert!(told[1].contains("the Service plain, which gets no load balancer"), "{told:?}");
+        assert!(told[2].contains("the Service web, which does not select the pod"), "{told:?}");
+        assert_eq!(stage.told("other"), Vec::new(), "it waits for nobody");
+        stage.pass(Duration::from_secs(3600)).await;
+        let calls = pod_requests(&stage);
+        assert_eq!(calls.len(), 2, "each pod is looked at once: {calls:?}");
+    });
+}
+
 #[test]
 fn a_waiting_pod_costs_few_reads_and_none_without_a_gate() {
     play(|stage| async move {

@@ -11,6 +11,7 @@
 
 mod gates;
 mod pass;
+mod strays;
 
 use std::{collections::BTreeMap, net::IpAddr};
 

@@ -66,7 +66,11 @@ impl Controller {
 
     /// Reads pods; those that are gone are not in the answer. Without the right to read pods none is:
     /// then nothing is known of gates.
-    async fn read_pods(&self, key: &Key, asked: Vec<Endpoint>) -> Result<Vec<(Endpoint, Pod)>, patch::Error> {
+    pub(super) async fn read_pods(
+        &self,
+        key: &Key,
+        asked: Vec<Endpoint>,
+    ) -> Result<Vec<(Endpoint, Pod)>, patch::Error> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
         let read = |endpoint: Endpoint| {
             let api = api.clone();
@@ -193,11 +197,11 @@ impl Controller {
         }
     }
 
-    fn serves(&self, service: &k8s_openapi::api::core::v1::Service) -> bool {
+    pub(super) fn serves(&self, service: &k8s_openapi::api::core::v1::Service) -> bool {
         class::wants(service, self.options.type_annotation) != Wants::Nothing && !class::is_deleting(service)
     }
 
-    fn tell_of_gate(&self, pod: &Pod, service: &str, what: &str) {
+    pub(super) fn tell_of_gate(&self, pod: &Pod, service: &str, what: &str) {
         let message = format!(
             "the readiness gate {} waits for the Service {service}, which {what}: the pod does not become ready; \
              remove the gate from the pod's template",
