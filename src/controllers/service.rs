@@ -214,9 +214,11 @@ impl Controller {
         tasks.spawn(self.clone().collect_member_changes(cancel.clone()));
         tasks.spawn(self.clone().watch_gates(cancel.clone()));
         tasks.spawn(self.clone().audit(cancel.clone()));
-        if self.kind == Kind::Nlb {
-            tasks.spawn(self.clone().poll_jobs(cancel.clone()));
-        }
+        match self.kind {
+            // Whichever kind they wait for; one controller that looks is enough.
+            Kind::Clb => tasks.spawn(self.clone().look_for_strays(cancel.clone())),
+            Kind::Nlb => tasks.spawn(self.clone().poll_jobs(cancel.clone())),
+        };
         cancel.cancelled().await;
         self.queue.shut_down();
         while tasks.join_next().await.is_some() {}

@@ -1,6 +1,9 @@
-//! Whether a load balancer finds out by itself which of its members work: pure functions.
+//! How a load balancer finds out by itself which of its members work, and whether it does: pure functions.
 //!
-//! Where it does, it knows better than the conditions of nodes, see [`members`](super::members).
+//! Where it does, it knows better than the conditions of nodes, see [`members`](super::members). With the
+//! traffic policy Local, kube-proxy answers on a port of each node whether it has ready pods of the Service
+//! (`spec.healthCheckNodePort`); a check of that port ends as soon as a pod begins to terminate, while a check
+//! of the node port ends with the pod.
 
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 
@@ -8,17 +11,14 @@ use super::{
     annotations::{NetworkRequested, Requested},
     ownership::Owner,
 };
-use crate::cloud::{Listener, ListenerSettings, NetworkGroup, NetworkGroupSetting, Protocol, ServerGroup, Setting};
+use crate::cloud::{
+    Listener, ListenerSettings, LoadBalancerState, NetworkGroup, NetworkGroupSetting, Protocol, ServerGroup, Setting,
+};
 
 /// Whether all listeners that send traffic to the Service's members check them, as they will be once the
 /// Service has what it asks for.
-pub fn are_checked(
-    service: &Service,
-    requested: &Requested,
-    owner: &Owner,
-    listeners: &[Listener],
-    groups: &[ServerGroup],
-) -> bool {
+pub fn are_checked(service: &Service, requested: &Requested, owner: &Owner, state: Option<&LoadBalancerState>) -> bool {
+    let (listeners, groups) = state.map_or((&[][..], &[][..]), |state| (&state.listeners, &state.groups));
     if requested.id.is_some() && !requested.force_override_listeners {
         // The user's listeners: what is not there is not known.
         let mut leading = listeners.iter().filter(|listener| leads_to(listener, owner, requested, groups)).peekable();
@@ -54,6 +54,63 @@ pub fn are_checked_by_groups(requested: &NetworkRequested, there: &[NetworkGroup
     requested.group.get(check).map_or_else(|| !there.iter().any(says_no), |asked| asked == "true")
 }
 
+/// What kube-proxy is asked for; it answers on any path.
+const PATH: &str = "/healthz";
+/// The member's own port.
+const OWN_PORT: &str = "-520";
+/// Whoever asks for one of these says how members are checked.
+const HOW: &[Setting] = &[
+    Setting::HealthCheckType,
+    Setting::HealthCheckUri,
+    Setting::HealthCheckDomain,
+    Setting::HealthCheckHttpCode,
+    Setting::HealthCheckMethod,
+    Setting::HealthCheckConnectPort,
+];
+
+/// The check of kube-proxy's `port` for a listener of this protocol of which `asked` is asked; `None` if that
+/// says how members are checked or that they are not, or the protocol cannot.
+pub fn following(protocol: Protocol, port: u16, asked: &ListenerSettings) -> Option<ListenerSettings> {
+    let checks = protocol != Protocol::Udp && checks(protocol, check_of(asked));
+    if !checks || HOW.iter().any(|setting| asked.get(*setting).is_some()) {
+        return None;
+    }
+    let check = ListenerSettings::default()
+        .with(Setting::HealthCheckConnectPort, port.to_string())
+        .with(Setting::HealthCheckUri, PATH);
+    Some(if protocol == Protocol::Tcp { check.with(Setting::HealthCheckType, "http") } else { check })
+}
+
+/// What to set on a listener so that its check follows the traffic policy, or stops to follow one that does
+/// not hold any more. A listener that never followed is left alone unless the policy was seen to change: it
+/// may be older than this controller.
+pub fn change(
+    protocol: Protocol,
+    wanted: Option<&ListenerSettings>,
+    asked: &ListenerSettings,
+    there: &ListenerSettings,
+    policy_changed: bool,
+) -> Option<ListenerSettings> {
+    let port = there.get(Setting::HealthCheckConnectPort).unwrap_or(OWN_PORT);
+    let follows = there.get(Setting::HealthCheckUri) == Some(PATH)
+        && port != OWN_PORT
+        && (protocol != Protocol::Tcp || there.get(Setting::HealthCheckType) == Some("http"));
+    let change = match wanted {
+        Some(check) if follows || policy_changed => check.clone(),
+        None if follows => {
+            let own = ListenerSettings::default().with(Setting::HealthCheckConnectPort, OWN_PORT);
+            let mut own = match protocol {
+                Protocol::Tcp => own.with(Setting::HealthCheckType, "tcp"),
+                _ => own.with(Setting::HealthCheckUri, "/"),
+            };
+            own.overlay(asked);
+            own
+        }
+        _ => return None,
+    };
+    change.differ_from(there).then_some(change)
+}
+
 /// Listeners of TCP and UDP check their members unless told otherwise; those of HTTP and HTTPS are made so
 /// that they do not.
 fn checks(protocol: Protocol, said: Option<&str>) -> bool {
@@ -62,8 +119,14 @@ fn checks(protocol: Protocol, said: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::cloud::ListenerStatus;
+
+    use crate::{
+        cloud::{GroupsView, ListenerStatus},
+        controllers::service::{Options, desired::desired, members::Backends},
+    };
 
     fn service(protocol: &str) -> Service {
         let port = serde_json::json!({ "port": 80, "nodePort": 30080, "protocol": protocol });
@@ -87,8 +150,15 @@ mod tests {
             settings: ListenerSettings::default().with(Setting::HealthCheck, check),
             domain_extensions: None,
         };
-        let listeners: Vec<Listener> = there.map(listener).into_iter().collect();
-        are_checked(&service, requested, &owner, &listeners, &[group])
+        let options = Options::for_test();
+        let made = desired(&service, Requested::default(), &Backends::default(), &BTreeMap::new(), &options).create;
+        let state = there.map(|there| LoadBalancerState {
+            load_balancer: made.created("lb-1".into(), "1.2.3.4"),
+            listeners: vec![listener(there)],
+            groups: vec![group],
+            groups_view: GroupsView::Complete,
+        });
+        are_checked(&service, requested, &owner, state.as_ref())
     }
 
     #[test]

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Options,
     annotations::Requested,
-    hash,
+    checks, hash,
     members::{self, Backends, Ports},
     ownership::{Owner, PROTECTION_REASON},
 };
@@ -54,6 +54,8 @@ pub struct Desired {
     pub problems: Vec<String>,
     /// The ports left out; what is there for them stays.
     pub troubled_ports: BTreeSet<u16>,
+    /// Whether the traffic policy was seen to change, so that checks of listeners that are there follow it.
+    pub policy_changed: bool,
 }
 
 /// A group that should have members of the Service.
@@ -75,6 +77,9 @@ pub struct DesiredListener {
     pub create: ListenerSettings,
     /// What is kept so afterwards.
     pub keep: ListenerSettings,
+    /// How members are checked so as to follow the traffic policy Local; `None` if annotations say how, or
+    /// there is nothing to follow.
+    pub check: Option<ListenerSettings>,
     /// The HTTPS port that its requests are sent on to.
     pub forward: Option<u16>,
     /// Domain → certificate; `None` leaves alone what is there.
@@ -109,9 +114,11 @@ pub fn desired(
         groups: BTreeMap::new(),
         problems: Vec::new(),
         troubled_ports: BTreeSet::new(),
+        policy_changed: false,
     };
+    let check_port = check_port(service).filter(|_| !eni && backends.pods.is_empty());
     for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
-        if let Err(problem) = desired.add(port, backends, interfaces, eni) {
+        if let Err(problem) = desired.add(port, backends, interfaces, eni, check_port) {
             desired.problems.push(problem);
             desired.troubled_ports.extend(u16::try_from(port.port));
         }
@@ -209,6 +216,7 @@ impl Desired {
         backends: &Backends,
         interfaces: &BTreeMap<IpAddr, String>,
         eni: bool,
+        check_port: Option<u16>,
     ) -> Result<(), String> {
         let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
             "TCP" => Protocol::Tcp,
@@ -251,6 +259,10 @@ impl Desired {
         let forward = self.requested.forwards.get(&number).copied().filter(|_| protocol == Protocol::Http);
         let mut create = defaults(protocol);
         create.overlay(&keep);
+        let check = check_port.filter(|_| forward.is_none()).and_then(|port| checks::following(protocol, port, &keep));
+        if let Some(check) = &check {
+            create.overlay(check);
+        }
         if let Some(target) = forward {
             create.set(Setting::ForwardPort, target.to_string());
             // A listener that only sends on has no other settings worth keeping.
@@ -261,12 +273,20 @@ impl Desired {
             group,
             create,
             keep,
+            check,
             forward,
             domain_extensions: self.requested.domain_extensions.clone().filter(|_| protocol == Protocol::Https),
         };
         self.listeners.insert((number, protocol), listener);
         Ok(())
     }
+}
+
+/// The port at which kube-proxy tells whether a node has ready pods of the Service: only pods on virtual nodes
+/// have none.
+fn check_port(service: &Service) -> Option<u16> {
+    let port = service.spec.as_ref()?.health_check_node_port.filter(|_| members::is_local(service))?;
+    u16::try_from(port).ok().filter(|port| *port != 0)
 }
 
 /// What a listener is created with unless asked otherwise, as the released controller chose it.

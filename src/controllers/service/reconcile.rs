@@ -121,8 +121,7 @@ impl Controller {
         };
         let state = self.find(key, service, &owner, &requested, had_finalizer).await?;
         let state = self.with_leftovers(service, state).await?;
-        let (listeners, groups) = state.as_ref().map_or((&[][..], &[][..]), |state| (&state.listeners, &state.groups));
-        let checked = checks::are_checked(service, &requested, &owner, listeners, groups);
+        let checked = checks::are_checked(service, &requested, &owner, state.as_ref());
         let backends = self.backends_if_checked(key, service, &requested, checked, backends);
         let there_before = state.as_ref().map(|state| &state.load_balancer);
         let unheeded = unheeded::notices(service, &requested, there_before);
@@ -133,6 +132,7 @@ impl Controller {
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
         self.tell_of_no_members(key, &object, &desired);
+        desired.policy_changed = self.records.policy_changed(key);
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         // What a lost one was made with makes no new one.

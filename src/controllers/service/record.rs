@@ -17,6 +17,8 @@ pub(super) struct Records(Mutex<BTreeMap<Key, Record>>);
 struct Record {
     /// The members of the last pass.
     backends: Option<Backends>,
+    /// Whether the traffic policy changed since this process began.
+    policy_changed: bool,
     /// Whether the load balancer checks its members, as far as is known.
     checked: bool,
     /// The failure last told: what it is compared by, and the full text.
@@ -50,6 +52,16 @@ impl Records {
     /// Whether the members differ from those of the last pass; also if there was none.
     pub(super) fn backends_changed(&self, key: &Key, backends: &Backends) -> bool {
         self.with(key, |record| record.backends.as_ref() != Some(backends))
+    }
+
+    /// Notes that the traffic policy has changed.
+    pub(super) fn note_policy_change(&self, key: &Key) {
+        self.with(key, |record| record.policy_changed = true);
+    }
+
+    /// Whether the traffic policy has changed since this process began.
+    pub(super) fn policy_changed(&self, key: &Key) -> bool {
+        self.with(key, |record| record.policy_changed)
     }
 
     /// Notes whether the load balancer checks its members; tells whether that is news.

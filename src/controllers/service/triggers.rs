@@ -91,6 +91,9 @@ impl Controller {
         } else if !self.was_undone(old, new) && !self.is_free_by_now(old, new) {
             return;
         }
+        if old.metadata.uid == new.metadata.uid && members::is_local(old) != members::is_local(new) {
+            self.records.note_policy_change(&Key::of(new));
+        }
         self.queue.forget(&Key::of(new));
         self.queue.add(Key::of(new), urgency(new));
     }
@@ -144,6 +147,17 @@ impl Controller {
         }
     }
 
+    /// The slices of each Service that has any.
+    pub(super) fn slices_by_service(&self) -> BTreeMap<Key, Vec<Arc<EndpointSlice>>> {
+        let mut slices: BTreeMap<Key, Vec<Arc<EndpointSlice>>> = BTreeMap::new();
+        for slice in self.cache.slices.list() {
+            if let Some(key) = service_of(&slice) {
+                slices.entry(key).or_default().push(slice);
+            }
+        }
+        slices
+    }
+
     /// Lets the interfaces of all Services' pods be asked for together with those of the first one.
     pub(super) fn announce_pods(&self) {
         self.for_each_backends(|_, backends, needs_interfaces| {
@@ -156,13 +170,7 @@ impl Controller {
     /// What stands behind each Service that is to have a load balancer of ours, and whether the interfaces of
     /// its pods count.
     fn for_each_backends(&self, mut act: impl FnMut(&Service, Backends, bool)) {
-        let nodes = self.cache.nodes.list();
-        let mut slices: BTreeMap<Key, Vec<Arc<EndpointSlice>>> = BTreeMap::new();
-        for slice in self.cache.slices.list() {
-            if let Some(key) = service_of(&slice) {
-                slices.entry(key).or_default().push(slice);
-            }
-        }
+        let (nodes, slices) = (self.cache.nodes.list(), self.slices_by_service());
         for service in self.cache.services.list() {
             if !self.is_wanted(&service) || class::is_deleting(&service) {
                 continue;

@@ -241,7 +241,7 @@ pub(super) const ALL: &[Annotation] = &[
         "health-check-connect-port",
         Port(-520),
         Listener(Setting::HealthCheckConnectPort),
-        "the member's own port",
+        "the member's own port; see `health-check-type`",
         "Port that is checked; -520 is the member's own.",
     ),
     listener(
@@ -298,7 +298,7 @@ pub(super) const ALL: &[Annotation] = &[
         "health-check-type",
         Word(&["tcp", "http"]),
         Listener(Setting::HealthCheckType),
-        "the cloud's: tcp",
+        "the cloud's: tcp; with the traffic policy Local `http` at `healthCheckNodePort`",
         "How TCP listeners check.",
     ),
     listener("health-check-uri", Text(80), Listener(Setting::HealthCheckUri), "", "Path of HTTP checks."),

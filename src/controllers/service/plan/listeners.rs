@@ -9,6 +9,7 @@ use crate::{
         Protocol, ServerGroupId, Setting, action::ListenerChange,
     },
     controllers::service::{
+        checks,
         desired::{Desired, DesiredListener, GroupKey},
         ownership,
     },
@@ -33,11 +34,19 @@ impl Planner<'_> {
             let place = Place { id: &state.load_balancer.id, port: *port, protocol: *protocol };
             match state.listeners.iter().find(|l| (l.port, l.protocol) == (*port, *protocol)) {
                 None => self.create_listener(desired, state, place, wanted, &group.id),
-                Some(there) => match taken(desired, state, there) {
-                    Some(conflict) => self.plan.conflicts.push(conflict),
-                    None if !self.can_forward(desired, state, place, wanted) => {}
-                    None => self.change_listener(place, wanted, there, &group.id),
-                },
+                Some(there) => {
+                    if let Some(conflict) = taken(desired, state, there) {
+                        self.plan.conflicts.push(conflict);
+                        continue;
+                    }
+                    if !self.can_forward(desired, state, place, wanted) {
+                        continue;
+                    }
+                    // While nobody could be added to its new group, it stays with the one it has.
+                    let failed = self.failed.contains(&Scope::Group(wanted.group.to_string()));
+                    let stays = there.group.as_ref().filter(|_| failed && group.members.is_empty());
+                    self.change_listener(desired, place, wanted, there, stays.unwrap_or(&group.id));
+                }
             }
         }
     }
@@ -101,7 +110,14 @@ impl Planner<'_> {
         false
     }
 
-    fn change_listener(&mut self, place: Place<'_>, wanted: &DesiredListener, there: &Listener, group: &ServerGroupId) {
+    fn change_listener(
+        &mut self,
+        desired: &Desired,
+        place: Place<'_>,
+        wanted: &DesiredListener,
+        there: &Listener,
+        group: &ServerGroupId,
+    ) {
         let forwards = there.settings.get(Setting::ForwardPort).and_then(|port| port.parse().ok());
         if place.protocol == Protocol::Http && forwards != wanted.forward {
             // The API cannot change this on a listener.
@@ -116,12 +132,16 @@ impl Planner<'_> {
                 self.plan.conflicts.push(format!("port {}: {missing}; its listener stays as it is", place.port));
                 return;
             }
-            let differs = wanted.keep.differ_from(&there.settings);
+            let check = wanted.check.as_ref();
+            let check = checks::change(place.protocol, check, &wanted.keep, &there.settings, desired.policy_changed);
+            let differs = wanted.keep.differ_from(&there.settings) || check.is_some();
+            let mut settings = wanted.keep.clone();
+            settings.overlay(&check.unwrap_or_default());
             let change = ListenerChange {
                 description: Some(wanted.description.clone()).filter(|text| *text != there.description),
                 group: Some(group.clone()).filter(|group| there.group.as_ref() != Some(group)),
                 // All that is asked for, because the API wants some settings only together.
-                settings: if differs { wanted.keep.clone() } else { ListenerSettings::default() },
+                settings: if differs { settings } else { ListenerSettings::default() },
                 ..place.change()
             };
             if differs || change.description.is_some() || change.group.is_some() {

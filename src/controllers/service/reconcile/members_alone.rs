@@ -63,7 +63,7 @@ impl Controller {
             return Ok((Vec::new(), Vec::new()));
         };
         // Listeners stay as they are, so what they check is what counts.
-        let checked = checks::are_checked(service, &requested, &owner, &state.listeners, &state.groups);
+        let checked = checks::are_checked(service, &requested, &owner, Some(&state));
         let backends = self.backends_if_checked(key, service, &requested, checked, backends);
         let there = state.groups.iter().flat_map(|group| &group.members);
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
