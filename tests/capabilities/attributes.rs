@@ -7,9 +7,7 @@ use ccm::sim::cloud::slb::LoadBalancer;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, play};
-
-const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
+use crate::support::{Stage, clb::PREFIX, play};
 
 /// What a change does to a load balancer that is there.
 enum Change {
@@ -203,15 +201,6 @@ async fn annotate(stage: &Stage, key: &str, value: Option<&str>) {
     stage.pass(Duration::from_secs(15)).await;
 }
 
-fn failures(stage: &Stage) -> Vec<String> {
-    let failed = |(reason, _): &(String, String)| reason == "SyncLoadBalancerFailed";
-    stage.told("web").into_iter().filter(failed).map(|(_, text)| text).collect()
-}
-
-fn writes(stage: &Stage) -> Vec<String> {
-    stage.cloud().calls().into_iter().filter(|call| call.changed).map(|call| call.action).collect()
-}
-
 async fn four_ways(stage: Stage, case: &Case) {
     let _replica = stage.start_alone();
     stage.joined(1).await;
@@ -230,32 +219,36 @@ async fn four_ways(stage: Stage, case: &Case) {
     annotate(&stage, &key, Some(case.values[1])).await;
     match case.change {
         Made => {
-            assert_eq!(shows(), case.as_shown[1], "{suffix} changed: {:?}", failures(&stage));
-            assert_eq!(writes(&stage).len(), 1, "{suffix}: {:?}", writes(&stage));
+            assert_eq!(shows(), case.as_shown[1], "{suffix} changed: {:?}", stage.failures("web"));
+            assert_eq!(stage.balancer_writes().len(), 1, "{suffix}: {:?}", stage.balancer_writes());
         }
         Refused(text) => {
-            assert_eq!((shows().as_str(), writes(&stage).len()), (case.as_shown[0], 0), "{suffix}");
-            let told = failures(&stage);
+            assert_eq!((shows().as_str(), stage.balancer_writes().len()), (case.as_shown[0], 0), "{suffix}");
+            let told = stage.failures("web");
             assert!(told.iter().any(|told| told.contains(text)), "{suffix}: {told:?}");
             annotate(&stage, &key, Some(case.values[0])).await;
-            assert_eq!(writes(&stage).len(), 0, "{suffix} taken back");
+            assert_eq!(stage.balancer_writes().len(), 0, "{suffix} taken back");
         }
-        Ignored => assert_eq!((shows().as_str(), writes(&stage).len()), (case.as_shown[0], 0), "{suffix}"),
+        Ignored => assert_eq!((shows().as_str(), stage.balancer_writes().len()), (case.as_shown[0], 0), "{suffix}"),
     }
     let before = shows();
     stage.clear_calls();
     annotate(&stage, &key, None).await;
     if case.suffix == "address-type" {
         // Nothing asked for means the internet, as it does from the start.
-        assert!(failures(&stage).iter().any(|text| text.contains("AddressType")));
+        assert!(stage.failures("web").iter().any(|text| text.contains("AddressType")));
     }
-    assert_eq!((shows(), writes(&stage).len()), (before.clone(), 0), "{suffix} removed");
+    assert_eq!((shows(), stage.balancer_writes().len()), (before.clone(), 0), "{suffix} removed");
     if case.wrong.is_empty() {
         return;
     }
     stage.clear_calls();
     annotate(&stage, &key, Some(case.wrong)).await;
-    assert!(failures(&stage).iter().any(|text| text.contains(&key)), "{suffix} wrong: {:?}", failures(&stage));
+    assert!(
+        stage.failures("web").iter().any(|text| text.contains(&key)),
+        "{suffix} wrong: {:?}",
+        stage.failures("web")
+    );
     assert_eq!(
         stage.words().iter().filter(|word| word.starts_with("slb.")).count(),
         0,
@@ -294,10 +287,17 @@ fn what_the_status_shows_follows_its_annotations() {
         stage.pass(Duration::from_secs(10)).await;
         annotate(&stage, "unrelated", Some("x")).await;
         assert_eq!(stage.address("web").await, elastic);
+        // That it cannot be looked up does not take it away from clients.
+        let fault = ccm::sim::cloud::FaultKind::Denied;
+        stage.cloud().inject(ccm::sim::cloud::Fault::on("vpc.DescribeEipAddresses", fault));
+        annotate(&stage, "unrelated", Some("y")).await;
+        assert_eq!(stage.address("web").await, elastic);
+        assert!(stage.told("web").iter().any(|(_, text)| text.contains("the external ip stays as it is")));
+        stage.cloud().clear_faults();
         annotate(&stage, &kind, None).await;
         assert_eq!(stage.address("web").await, own);
         annotate(&stage, &kind, Some("EIP")).await;
-        assert!(failures(&stage).iter().any(|text| text.contains(&kind)), "{:?}", failures(&stage));
+        assert!(stage.failures("web").iter().any(|text| text.contains(&kind)), "{:?}", stage.failures("web"));
         assert_eq!(stage.address("web").await, own);
     });
 }
@@ -324,10 +324,10 @@ fn typing_mistakes_in_keys_and_values_are_found() {
         assert_eq!(unknown.len(), 2, "{told:?}");
         assert!(unknown.iter().any(|text| text.ends_with("-scheduler")), "{unknown:?}");
         assert!(unknown.iter().any(|text| text.ends_with("-bandwidth")), "{unknown:?}");
-        assert_eq!(failures(&stage), Vec::<String>::new(), "an unknown key does no harm");
+        assert_eq!(stage.failures("web"), Vec::<String>::new(), "an unknown key does no harm");
         annotate(&stage, &format!("{PREFIX}scheduler"), Some("best")).await;
         annotate(&stage, &format!("{PREFIX}acl-type"), Some("grey")).await;
-        let told = failures(&stage);
+        let told = stage.failures("web");
         let both = |text: &String| text.contains("scheduler is \"best\"") && text.contains("acl-type is \"grey\"");
         assert!(told.iter().any(both), "{told:?}");
         let load_balancer = stage.cloud().load_balancers().pop().unwrap();

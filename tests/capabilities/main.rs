@@ -19,6 +19,7 @@ mod dry_run;
 mod endpoints;
 mod fault_matrix;
 mod faults;
+mod fields;
 mod kill_points;
 mod lifecycle;
 mod listeners;

@@ -5,9 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, play};
-
-const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
+use crate::support::{Stage, clb::PREFIX, play};
 
 /// A load balancer made by hand.
 fn by_hand(stage: &Stage, params: &[(&str, &str)]) -> String {
@@ -60,21 +58,6 @@ fn listeners(stage: &Stage, id: &str) -> Vec<String> {
     stage.cloud().listeners(id).into_iter().map(one).collect()
 }
 
-fn failures(stage: &Stage, name: &str) -> Vec<String> {
-    let failed = |(reason, _): &(String, String)| reason == "SyncLoadBalancerFailed";
-    stage.told(name).into_iter().filter(failed).map(|(_, text)| text).collect()
-}
-
-fn writes(stage: &Stage) -> Vec<String> {
-    stage
-        .cloud()
-        .calls()
-        .into_iter()
-        .filter(|call| call.changed && call.product == "slb")
-        .map(|call| call.action)
-        .collect()
-}
-
 #[test]
 fn the_later_of_two_services_on_one_port_is_told_of_the_first_and_follows_it() {
     play(|stage| async move {
@@ -87,11 +70,11 @@ fn the_later_of_two_services_on_one_port_is_told_of_the_first_and_follows_it() {
         share(&stage, "second", &id, &[(80, "TCP"), (81, "TCP")]);
         stage.pass(Duration::from_secs(200)).await;
         assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/first/default/c1", "81/tcp k8s/81/second/default/c1"]);
-        let told = failures(&stage, "second");
+        let told = stage.failures("second");
         assert!(told.iter().any(|text| text.contains("listener 80/tcp") && text.contains("default/first")), "{told:?}");
         let ensured = || stage.told("second").iter().any(|(reason, _)| reason == "EnsuredLoadBalancer");
         assert!(!ensured());
-        assert_eq!(failures(&stage, "first"), Vec::<String>::new());
+        assert_eq!(stage.failures("first"), Vec::<String>::new());
         stage.world.kube.delete::<Service>("default", "first").unwrap();
         stage.pass(Duration::from_secs(15)).await;
         assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/second/default/c1", "81/tcp k8s/81/second/default/c1"]);
@@ -130,9 +113,9 @@ fn the_older_service_gets_the_port_whichever_is_seen_first() {
         let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/zeta/default/c1"]);
-        let told = failures(&stage, "alpha");
+        let told = stage.failures("alpha");
         assert!(told.iter().all(|text| text.contains("default/zeta")) && !told.is_empty(), "{told:?}");
-        assert_eq!(failures(&stage, "zeta"), Vec::<String>::new());
+        assert_eq!(stage.failures("zeta"), Vec::<String>::new());
     });
 }
 
@@ -146,7 +129,7 @@ fn tcp_and_udp_on_one_port_are_no_conflict() {
         share(&stage, "udp", &id, &[(53, "UDP")]);
         stage.pass(Duration::from_secs(30)).await;
         assert_eq!(listeners(&stage, &id), ["53/tcp k8s/53/tcp/default/c1", "53/udp k8s/53/udp/default/c1"]);
-        assert_eq!(failures(&stage, "tcp").len() + failures(&stage, "udp").len(), 0);
+        assert_eq!(stage.failures("tcp").len() + stage.failures("udp").len(), 0);
     });
 }
 
@@ -160,7 +143,7 @@ fn a_port_that_another_cluster_gives_up_is_taken_over() {
         share(&stage, "web", &id, &[(80, "TCP")]);
         stage.pass(Duration::from_secs(900)).await;
         assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/web/default/c2"]);
-        assert!(failures(&stage, "web")[0].contains("default/web in the cluster c2"), "{:?}", failures(&stage, "web"));
+        assert!(stage.failures("web")[0].contains("default/web in the cluster c2"), "{:?}", stage.failures("web"));
         let gone = [("LoadBalancerId", id.as_str()), ("ListenerPort", "80"), ("ListenerProtocol", "tcp")];
         stage.cloud().administer("slb.DeleteLoadBalancerListener", &gone).unwrap();
         stage.pass(Duration::from_secs(400)).await;
@@ -206,14 +189,14 @@ fn what_cannot_be_used_is_refused_for_its_own_reason_before_anything_is_changed(
             }
             stage.expose("web", &annotations, json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
             stage.pass(Duration::from_secs(120)).await;
-            let told = failures(&stage, "web");
+            let told = stage.failures("web");
             assert!(!told.is_empty() && told.iter().all(|text| text.contains(expected)), "{case}: {told:?}");
-            assert_eq!(writes(&stage), Vec::<String>::new(), "{case}");
+            assert_eq!(stage.balancer_writes(), Vec::<String>::new(), "{case}");
             // A Service that never had anything there goes without a trace.
             stage.world.kube.delete::<Service>("default", "web").unwrap();
             stage.pass(Duration::from_secs(10)).await;
             assert!(stage.service("web").is_none(), "{case}");
-            assert_eq!(writes(&stage), Vec::<String>::new(), "{case}");
+            assert_eq!(stage.balancer_writes(), Vec::<String>::new(), "{case}");
         });
     }
 }
@@ -334,9 +317,9 @@ fn a_service_stays_with_the_load_balancer_that_it_shows() {
             stage.clear_calls();
             annotate(value.clone());
             stage.pass(Duration::from_secs(30)).await;
-            let told = failures(&stage, "web");
+            let told = stage.failures("web");
             assert!(told.iter().any(|text| text.contains(expected)), "{value}: {told:?}");
-            assert_eq!(writes(&stage), Vec::<String>::new(), "{value}");
+            assert_eq!(stage.balancer_writes(), Vec::<String>::new(), "{value}");
         }
         annotate(json!(id));
         stage.joined(1).await;
@@ -367,15 +350,15 @@ fn the_override_can_be_given_later_and_taken_back_and_is_refused_when_wrong() {
         assert_eq!(listeners(&stage, &id), ["80/tcp mine"]);
         stage.clear_calls();
         annotate(json!("yes")).await;
-        assert!(failures(&stage, "web").iter().any(|text| text.contains("force-override-listeners")));
-        assert_eq!(writes(&stage), Vec::<String>::new());
+        assert!(stage.failures("web").iter().any(|text| text.contains("force-override-listeners")));
+        assert_eq!(stage.balancer_writes(), Vec::<String>::new());
         annotate(json!("true")).await;
         assert_eq!(listeners(&stage, &id), ["80/tcp k8s/80/web/default/c1", "81/tcp k8s/81/web/default/c1"]);
         stage.clear_calls();
         annotate(json!("false")).await;
         annotate(Value::Null).await;
         assert_eq!(listeners(&stage, &id).len(), 2, "they go with the Service");
-        assert_eq!(writes(&stage), Vec::<String>::new());
+        assert_eq!(stage.balancer_writes(), Vec::<String>::new());
         stage.world.kube.delete::<Service>("default", "web").unwrap();
         stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
         assert_eq!(listeners(&stage, &id), Vec::<String>::new());

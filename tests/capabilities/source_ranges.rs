@@ -6,9 +6,7 @@ use ccm::sim::cloud::{Fault, FaultKind, slb::Acl};
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, play};
-
-const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
+use crate::support::{Stage, clb::PREFIX, play};
 
 fn expose(stage: &Stage, annotations: &[(&str, &str)], ranges: &Value) {
     let spec = json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }], "loadBalancerSourceRanges": ranges });

@@ -21,8 +21,13 @@ fn a_refused_call_is_told_with_code_request_and_object_and_counted_by_action() {
         let told = stage.told("web");
         let (_, text) = told.iter().find(|(reason, _)| reason == "SyncLoadBalancerFailed").unwrap();
         let call = stage.cloud().calls().into_iter().find(|call| call.action == "CreateLoadBalancer").unwrap();
-        for part in ["CreateLoadBalancer", "not you", "code Forbidden.RAM", &format!("request id {}", call.request_id)]
-        {
+        for part in [
+            "CreateLoadBalancer",
+            "not you",
+            "code Forbidden.RAM",
+            &format!("request id {}", call.request_id),
+            "config/ram-policies",
+        ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         // The same failure again is counted, and not another event.

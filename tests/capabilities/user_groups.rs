@@ -5,9 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, play};
-
-const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
+use crate::support::{Stage, clb::PREFIX, play};
 
 /// A load balancer of the user's with a group for each name; answers its id and theirs.
 fn own(stage: &Stage, groups: &[&str]) -> (String, Vec<String>) {

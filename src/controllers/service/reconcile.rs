@@ -145,7 +145,7 @@ impl Controller {
         let nowhere: Vec<String> =
             backends.pods.keys().filter(|ip| !interfaces.contains_key(ip)).map(ToString::to_string).collect();
         if !nowhere.is_empty() {
-            problems.push(format!("Not sync pods [{}] whose eni is invalid", nowhere.join(",")));
+            problems.push(without_interface(&nowhere));
         }
         let is_shared = desired.requested.id.is_some();
         let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
@@ -180,7 +180,7 @@ impl Controller {
         if let Some(state) = &pass.state {
             let complete = pass.failures.is_empty() && others.is_empty();
             let hash = complete.then(|| hash::of(service));
-            let ingress = self.ingress(&object, &state.load_balancer, &shows, uses_proxy).await;
+            let ingress = self.ingress((&object, service), &state.load_balancer, &shows, uses_proxy).await;
             let id = &state.load_balancer.id;
             self.records.show(key, &ingress);
             let published = publish::show(&self.client, service, id, &ingress, hash.as_deref(), None).await;
@@ -202,7 +202,9 @@ impl Controller {
     fn may_be_made(&self, requested: &Requested) -> Result<(), Failure> {
         let public = requested.address_type.unwrap_or(AddressType::Internet) == AddressType::Internet;
         if self.options.disable_public && public {
-            return Err(Failure::Unfulfillable("create public address slb is not allowed".into()));
+            let refused = "create public address slb is not allowed: disablePublicSLB is set in the cloud-config file; use the \
+                           annotation address-type: intranet";
+            return Err(Failure::Unfulfillable(refused.into()));
         }
         let by_use = requested.instance_charge_type.as_deref().unwrap_or(BY_USE) == BY_USE;
         if let Some(BY_BANDWIDTH) = requested.charge_type.as_deref().filter(|_| public && by_use) {
@@ -247,7 +249,8 @@ impl Controller {
     fn tell_of_no_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
         let none = !desired.groups.is_empty() && desired.groups.values().all(Vec::is_empty);
         if self.records.lost_all_members(key, none) {
-            let message = "There are no available nodes for LoadBalancer".to_owned();
+            let message = "There are no available nodes for LoadBalancer: no node or pod qualifies as a member; see the Service's \
+                           endpoints, the nodes' exclusion labels, and the annotation backend-label";
             self.recorder.normal(object, "UnAvailableLoadBalancer", message);
         }
     }
@@ -322,27 +325,39 @@ impl Controller {
     /// What the status shows.
     async fn ingress(
         &self,
-        object: &ObjectReference,
+        (object, service): (&ObjectReference, &Service),
         load_balancer: &LoadBalancer,
         shows: &Shows,
         uses_proxy: bool,
     ) -> Vec<LoadBalancerIngress> {
-        let addresses = match shows {
-            Shows::HostName(name) => return vec![publish::host_name(name)],
-            Shows::Address => Vec::new(),
-            Shows::ElasticAddresses => self.cloud.elastic_addresses(&load_balancer.id).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot look up the elastic addresses of a load balancer");
-                Vec::new()
-            }),
-        };
-        if addresses.is_empty() {
-            if *shows == Shows::ElasticAddresses {
-                let message = "get eip error, set external ip to slb ip";
-                self.recorder.warning(object, "FailedSetEIPAddress", message);
-            }
-            return vec![publish::address(&load_balancer.address, uses_proxy)];
+        let own = || vec![publish::address(&load_balancer.address, uses_proxy)];
+        match shows {
+            Shows::HostName(name) => vec![publish::host_name(name)],
+            Shows::Address => own(),
+            Shows::ElasticAddresses => match self.cloud.elastic_addresses(&load_balancer.id).await {
+                Ok(addresses) if !addresses.is_empty() => {
+                    addresses.iter().map(|address| publish::address(address, uses_proxy)).collect()
+                }
+                Ok(_) => {
+                    let message = format!(
+                        "get eip error, set external ip to slb ip: no elastic address is bound to {}; bind one, or remove \
+                         the annotation external-ip-type",
+                        load_balancer.id
+                    );
+                    self.recorder.warning(object, "FailedSetEIPAddress", message);
+                    own()
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot look up the elastic addresses of a load balancer");
+                    // A failed look proves nothing: what clients know stays what they are shown.
+                    let kept = publish::ingress(service).to_vec();
+                    let kept = if kept.is_empty() { own() } else { kept };
+                    let message = format!("get eip error, the external ip stays as it is: {}", error.stable_text());
+                    self.recorder.warning(object, "FailedSetEIPAddress", message);
+                    kept
+                }
+            },
         }
-        addresses.iter().map(|address| publish::address(address, uses_proxy)).collect()
     }
 
     /// The members for a Service now that it is known whether the load balancer checks them; `before` is
@@ -405,7 +420,10 @@ impl Controller {
         if let Some(id) = &requested.id {
             let state = self.known.state(&*self.cloud, id).await?;
             let state = state.ok_or_else(|| {
-                Failure::Unfulfillable(format!("load balancer {id} of the annotation id does not exist in this region"))
+                Failure::Unfulfillable(format!(
+                    "load balancer {id} of the annotation id does not exist in this region; correct the annotation, or remove \
+                     it to have one made"
+                ))
             })?;
             if let Err(refused) = self.check_reuse(service, owner, requested, &state.load_balancer) {
                 // It may be another one by the next try.
@@ -520,6 +538,14 @@ pub(super) fn shown_id(service: &Service) -> Option<&str> {
 }
 
 /// A failed read or write of a pod that waits.
+fn without_interface(pods: &[String]) -> String {
+    format!(
+        "Not sync pods [{}] whose eni is invalid: the cloud shows no network interface with these addresses; pods can be \
+         members only where the pod network gives them addresses of the VPC",
+        pods.join(",")
+    )
+}
+
 pub(super) fn about_gates(key: &Key, error: &patch::Error) -> Failure {
     let what = format!("Error updating pod readiness gates for service [{key}]");
     cluster("FailedUpdateReadinessGate", &what, error)

@@ -34,7 +34,23 @@ pub(in crate::controllers::service) enum Failure {
 }
 
 fn join(errors: &[Error], others: &[String]) -> String {
-    errors.iter().map(ToString::to_string).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
+    joined(errors, others, ToString::to_string)
+}
+
+fn joined(errors: &[Error], others: &[String], text: fn(&Error) -> String) -> String {
+    let told = |error: &Error| match remedy(error) {
+        Some(remedy) => format!("{}; {remedy}", text(error)),
+        None => text(error),
+    };
+    errors.iter().map(told).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
+}
+
+/// What to do about an error, where the cloud does not say it itself.
+fn remedy(error: &Error) -> Option<&'static str> {
+    (error.class == Class::Denied && !error.request_id.is_empty()).then_some(
+        "the credentials of this controller lack the right to do so, or are not accepted: compare their RAM policy with \
+         those in config/ram-policies",
+    )
 }
 
 /// Whether the cloud answered that the same may work in a moment. Where it does not answer at all,
@@ -105,9 +121,7 @@ impl Failure {
 
     pub(super) fn stable_text(&self) -> String {
         match self {
-            Self::Cloud { errors, others } => {
-                errors.iter().map(Error::stable_text).chain(others.iter().cloned()).collect::<Vec<_>>().join("; ")
-            }
+            Self::Cloud { errors, others } => joined(errors, others, Error::stable_text),
             other => other.to_string(),
         }
     }

@@ -91,7 +91,8 @@ impl Controller {
         match publish::shown_address(service) {
             // Another address may be shown on purpose.
             Some(shown) if shown != there.address && requested.shows != Shows::ElasticAddresses => refuse(format!(
-                "service has been associated with ip [{shown}], cannot be bound to ip [{}]",
+                "service has been associated with ip [{shown}], cannot be bound to ip [{}]: clients would lose the address; \
+                 take the annotation id back, or delete the Service and create it again",
                 there.address
             )),
             _ => Ok(()),
