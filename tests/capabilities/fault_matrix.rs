@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ccm::sim::cloud::{Fault, FaultKind, vpc::RouteEntry};
 use k8s_openapi::api::core::v1::NodeAddress;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Stage, play, taints};
 
@@ -112,11 +112,13 @@ fn is_served(stage: &Stage, table: &str, one: &Joined) -> bool {
 }
 
 fn trouble_with(action: &'static str) {
-    trouble_while_joining(action, Kubelet::Id);
+    trouble_in(action, Kubelet::Id, &json!({}));
 }
 
-fn trouble_while_joining(action: &'static str, kubelet: Kubelet) {
+/// `keys`: more of the cloud-config file.
+fn trouble_in(action: &'static str, kubelet: Kubelet, keys: &Value) {
     for (what, kind) in kinds() {
+        let keys = keys.clone();
         play(move |stage| async move {
             let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
             let foreign = foreign_entries(&stage, &table).await;
@@ -129,7 +131,7 @@ fn trouble_while_joining(action: &'static str, kubelet: Kubelet) {
 
             // From the start on.
             stage.cloud().inject(Fault::on(action, kind.clone()));
-            let _replica = stage.start_with(&["--leader-elect=false"], json!({}));
+            let _replica = stage.start_with(&["--leader-elect=false"], keys);
             let mut nodes: Vec<Joined> = (101..105).map(|number| kubelet.join(&stage, number)).collect();
             stage.pass(Duration::from_secs(400)).await;
             assert!(there(&stage, &nodes), "{action} {what}: a Node was deleted");
@@ -141,6 +143,7 @@ fn trouble_while_joining(action: &'static str, kubelet: Kubelet) {
 
             // In the middle of changes: one comes, one is really gone, one only falls silent.
             stage.cloud().inject(Fault::on(action, kind));
+            stage.cloud().expire_credentials();
             nodes.push(kubelet.join(&stage, 105));
             let gone = nodes.remove(0);
             stage.cloud().remove_instance(&gone.instance);
@@ -170,12 +173,17 @@ fn trouble_with_reading_instances_passes() {
 
 #[test]
 fn trouble_with_finding_instances_by_address_passes() {
-    trouble_while_joining("ecs.DescribeInstances", Kubelet::Address);
+    trouble_in("ecs.DescribeInstances", Kubelet::Address, &json!({}));
 }
 
 #[test]
 fn trouble_with_finding_instances_by_host_name_passes() {
-    trouble_while_joining("ecs.DescribeInstances", Kubelet::HostName);
+    trouble_in("ecs.DescribeInstances", Kubelet::HostName, &json!({}));
+}
+
+#[test]
+fn trouble_with_getting_a_key_passes() {
+    trouble_in("sts.AssumeRole", Kubelet::Id, &json!({ "assumeRoleArn": "acs:ram::1234567890123456:role/ccm" }));
 }
 
 #[test]
