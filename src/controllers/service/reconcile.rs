@@ -537,7 +537,6 @@ pub(super) fn shown_id(service: &Service) -> Option<&str> {
     service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
 }
 
-/// A failed read or write of a pod that waits.
 fn without_interface(pods: &[String]) -> String {
     format!(
         "Not sync pods [{}] whose eni is invalid: the cloud shows no network interface with these addresses; pods can be \
@@ -546,6 +545,7 @@ fn without_interface(pods: &[String]) -> String {
     )
 }
 
+/// A failed read or write of a pod that waits.
 pub(super) fn about_gates(key: &Key, error: &patch::Error) -> Failure {
     let what = format!("Error updating pod readiness gates for service [{key}]");
     cluster("FailedUpdateReadinessGate", &what, error)
