@@ -7,9 +7,10 @@ RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 GO_VERSION := $(shell sed -n 's/^go *//p' tests/*/go.mod | sort -V | tail -1)
 # Further words for the demo, such as `make demo ARGS=--exit`.
 ARGS ?=
-# How many random lives `make soak` plays, and which one alone if one is named.
+# How many random lives `make soak` plays, which one alone if one is named, and of which kind: clb, nlb, mixed, or all.
 SEEDS ?= 1000
 SEED ?=
+CAST ?=
 # What `make image` builds, and with what.
 IMAGE ?= $(BINARY):$(shell sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml)
 DOCKER ?= docker
@@ -70,7 +71,7 @@ $(CONTROL_PLANE): $(CONTROL_PLANE_SOURCES)
 		-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION)))" .
 
 soak: prerequisites ## Plays random lives of a cluster: SEEDS=10000 of them, or SEED=417 alone
-	SEEDS=$(SEEDS) SEED=$(SEED) cargo test --locked --test capabilities lives::soak -- --ignored
+	SEEDS=$(SEEDS) SEED=$(SEED) CAST=$(CAST) cargo test --locked --test capabilities lives::soak -- --ignored
 
 bench: build ## Measures speed, memory and size
 	@if command -v go >/dev/null 2>&1; then $(MAKE) --no-print-directory $(CONTROL_PLANE); else \

@@ -4,13 +4,14 @@ mod access;
 mod certificates;
 mod drift;
 mod families;
+mod interrupted;
 mod lifecycle;
 mod loss;
 mod members;
 mod pods;
 mod quota;
 mod reuse;
-mod settings;
+pub mod settings;
 mod user_groups;
 
 use std::{collections::BTreeSet, time::Duration};

@@ -87,6 +87,8 @@ pub struct Requested {
     pub families: Families,
     /// Whether pods are members at their own addresses; `None` is as the options say.
     pub eni: Option<bool>,
+    /// Whether members are named by their addresses rather than as instances or interfaces.
+    pub by_address: bool,
     pub ignores_weights: bool,
     pub leaves_out_cordoned: bool,
     pub(in crate::controllers::service) listener: Vec<(Sets, String)>,

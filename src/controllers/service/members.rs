@@ -33,6 +33,8 @@ const DEFAULT_WEIGHT: u8 = 100;
 pub struct Backends {
     /// Instance id → weight. They are reached at node ports.
     pub instances: BTreeMap<String, u8>,
+    /// Instance id → its node's address, if members are named by that.
+    pub addresses: BTreeMap<String, IpAddr>,
     /// Pods that are reached at their own addresses.
     pub pods: BTreeMap<IpAddr, PodBackend>,
     /// UIDs of pods that are not ready, and whether they only wait to be members. Not members of
@@ -152,6 +154,11 @@ pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -
         for (address, pod) in pods {
             backends.add_pod(address, pod, weight);
         }
+    }
+    if requested.by_address {
+        let address = |node: &Arc<Node>| Some((instance_of(node).ok().flatten()?, nodes::address_of(node)?));
+        let known = around.nodes.iter().filter_map(address);
+        backends.addresses = known.filter(|(instance, _)| backends.instances.contains_key(instance)).collect();
     }
     backends
 }

@@ -71,6 +71,9 @@ pub enum Kind {
     OtherRegion,
     /// Refused for lack of rights.
     Denied,
+    /// The call is accepted, and the job that it begins fails: nothing of it becomes true. One without a job is not
+    /// spoiled.
+    FailedJob,
 }
 
 /// The faults that wait for a call.

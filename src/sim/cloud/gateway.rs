@@ -188,6 +188,15 @@ impl Inner {
         }
         let reply = if arrival.fault == Some(Kind::OtherRegion) {
             handler(&mut cx, &mut self.state.elsewhere())?
+        } else if arrival.fault == Some(Kind::FailedJob) {
+            let mut changed = self.state.clone();
+            let reply = handler(&mut cx, &mut changed)?;
+            match reply.get("JobId").and_then(Value::as_str).and_then(|id| changed.nlb.jobs.remove(id)) {
+                Some(job) => super::nlb::job::begin_in_vain(&cx, &mut self.state, job),
+                None => self.state = changed,
+            }
+            record.changed = cx.changed();
+            reply
         } else {
             let reply = handler(&mut cx, &mut self.state)?;
             record.changed = cx.changed();

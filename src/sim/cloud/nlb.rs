@@ -62,6 +62,8 @@ pub struct Nlb {
 pub(crate) enum Due {
     /// A job ends, and what it worked on becomes true.
     Job { id: String, effects: Vec<Effect> },
+    /// A job ends, and nothing of it becomes true.
+    FailedJob(String),
     /// A new load balancer becomes usable; no job stands for that.
     Active(String),
 }

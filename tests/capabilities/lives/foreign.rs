@@ -1,13 +1,29 @@
 //! What is somebody else's in the cloud, and has to stay as it is.
 
-use ccm::sim::cloud::{Cloud, slb::LoadBalancer};
+use std::time::Duration;
 
-const OWNER_TAG: &str = "kubernetes.do.not.delete";
+use ccm::sim::cloud::{
+    Cloud,
+    ecs::SecurityGroup,
+    slb::{Certificate, LoadBalancer},
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    marks::{CLUSTER_TAG, Kind, OWNER_TAG},
+    wish::paint,
+};
+
+/// The mark of a Service of another cluster.
+const OTHER: &str = "a5e4dbfc9c2ae4642b0335607860aef6";
+/// A listener that is there before any Service comes.
+const PORT: &str = "8443";
 
 /// Load balancers of others.
 pub struct Foreign {
-    /// A user's, for Services to use.
-    pub shared: String,
+    /// Those of a user, for Services to use.
+    shared: [String; 2],
     others: Vec<String>,
     looks: Vec<String>,
 }
@@ -15,20 +31,47 @@ pub struct Foreign {
 // === impl Foreign ===
 
 impl Foreign {
-    /// One load balancer of nobody in particular, one of another cluster's Service, and one to share.
-    pub fn settle(cloud: &Cloud) -> Self {
-        let by_hand = create(cloud, &[("LoadBalancerName", "by-hand")], "web");
-        let tags = [
-            ("Tag.1.Key", OWNER_TAG),
-            ("Tag.1.Value", "a5e4dbfc9c2ae4642b0335607860aef6"),
-            ("Tag.2.Key", "ack.aliyun.com"),
-            ("Tag.2.Value", "c2"),
+    /// Of each kind one load balancer of nobody in particular, one of another cluster's Service, and one to share.
+    pub async fn settle(cloud: &Cloud) -> Self {
+        furnish(cloud);
+        let tags =
+            [("Tag.1.Key", OWNER_TAG), ("Tag.1.Value", OTHER), ("Tag.2.Key", CLUSTER_TAG), ("Tag.2.Value", "c2")];
+        let classic = [
+            create(cloud, &[("LoadBalancerName", "by-hand")], "web"),
+            create(cloud, &tags, "k8s/30080/s0/default/c2"),
+            create(cloud, &[("LoadBalancerName", "shared")], "mine"),
         ];
-        let other_cluster = create(cloud, &tags, "k8s/30080/s0/default/c2");
-        let shared = create(cloud, &[("LoadBalancerName", "shared")], "mine");
-        let mut foreign = Self { shared, others: vec![by_hand, other_cluster], looks: Vec::new() };
+        let begun = [
+            begin_network(cloud, &[("LoadBalancerName", "by-hand")], "by-hand", &[]),
+            begin_network(cloud, &tags, "k8s.30080.TCP.s0.default.c2", &tags),
+            begin_network(cloud, &[("LoadBalancerName", "shared")], "mine", &[]),
+        ];
+        // Until they take changes.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        for (id, group) in &begun {
+            let listener = [
+                ("LoadBalancerId", id.as_str()),
+                ("ListenerProtocol", "TCP"),
+                ("ListenerPort", PORT),
+                ("ServerGroupId", group),
+            ];
+            cloud.administer("nlb.CreateListener", &listener).unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let [by_hand, other, shared] = classic;
+        let [(network_by_hand, _), (network_other, _), (network_shared, _)] = begun;
+        let mut foreign = Self {
+            shared: [shared, network_shared],
+            others: vec![by_hand, other, network_by_hand, network_other],
+            looks: Vec::new(),
+        };
         foreign.looks = foreign.look(cloud);
         foreign
+    }
+
+    /// The user's load balancer of that kind.
+    pub fn shared(&self, kind: Kind) -> &str {
+        &self.shared[kind as usize]
     }
 
     /// Fails unless all looks as it did.
@@ -37,36 +80,89 @@ impl Foreign {
     }
 
     /// Whether a load balancer was made by the controller.
-    pub fn is_ours(&self, lb: &LoadBalancer) -> bool {
-        !self.others.contains(&lb.id) && lb.id != self.shared
-    }
-
-    /// The marks of all load balancers that are not foreign, and what Services have on the shared one.
-    pub fn others(&self, cloud: &Cloud) -> Vec<String> {
-        let mark = |lb: LoadBalancer| lb.tags.get(OWNER_TAG).cloned().unwrap_or(lb.id);
-        cloud.load_balancers().into_iter().filter(|lb| self.is_ours(lb)).map(mark).collect()
+    pub fn is_ours(&self, id: &str) -> bool {
+        !self.others.iter().chain(&self.shared).any(|other| other == id)
     }
 
     fn look(&self, cloud: &Cloud) -> Vec<String> {
+        let is_other = |id: &String| self.others.contains(id);
+        let is_its = |id: &String| !self.is_ours(id);
+        let mut looks: Vec<String> = Vec::new();
+        let theirs = |lb: &&LoadBalancer| is_other(&lb.id);
         let all = cloud.load_balancers();
-        let whole =
-            all.iter().filter(|lb| self.others.contains(&lb.id)).map(|lb| format!("{lb:?}{:?}", cloud.groups(&lb.id)));
-        let listeners = cloud.listeners(&self.shared).into_iter().filter(|l| l.port == 8443).map(|l| format!("{l:?}"));
-        let groups = cloud.groups(&self.shared).into_iter().filter(|g| g.name == "mine").map(|g| format!("{g:?}"));
-        whole.chain(listeners).chain(groups).collect()
+        looks.extend(all.iter().filter(theirs).map(|lb| format!("{lb:?}{:?}", cloud.groups(&lb.id))));
+        let [shared, _] = &self.shared;
+        looks.extend(
+            cloud.listeners(shared).iter().filter(|one| one.port.to_string() == PORT).map(|one| format!("{one:?}")),
+        );
+        looks.extend(cloud.groups(shared).iter().filter(|group| group.name == "mine").map(|one| format!("{one:?}")));
+        cloud.with_state(|state| {
+            let nlb = &state.nlb;
+            looks.extend(nlb.load_balancers.values().filter(|lb| is_other(&lb.id)).map(|lb| format!("{lb:?}")));
+            let theirs =
+                nlb.listeners.values().filter(|one| is_its(&one.load_balancer) && one.port.to_string() == PORT);
+            for listener in theirs {
+                looks.push(format!("{listener:?}{:?}", nlb.server_groups.get(&listener.server_group)));
+            }
+            let users = paint::SECURITY_GROUPS.iter().filter_map(|id| state.ecs.security_groups.get(*id));
+            looks.extend(users.map(|group| format!("{group:?}")));
+        });
+        looks
     }
 }
 
-/// A load balancer with a listener and a group that it does not use.
+/// What users can name in annotations.
+fn furnish(cloud: &Cloud) {
+    cloud.with_state(|state| {
+        for id in paint::CERTIFICATES.into_iter().chain(["cert-3"]) {
+            let certificate: Certificate = serde_json::from_value(json!({
+                "id": id, "region": "cn-hangzhou", "common_name": "example.com",
+                "expires": "2030-01-01T00:00:00Z".parse::<Timestamp>().unwrap(),
+            }))
+            .unwrap();
+            state.slb.certificates.insert(id.into(), certificate);
+        }
+        for id in paint::SECURITY_GROUPS {
+            let group: Value = json!({ "id": id, "vpc": "vpc-bp1sim", "region": "cn-hangzhou" });
+            state.ecs.security_groups.insert(id.into(), serde_json::from_value::<SecurityGroup>(group).unwrap());
+        }
+    });
+}
+
+/// A classic load balancer with a listener, and a group that it does not use.
 fn create(cloud: &Cloud, params: &[(&str, &str)], group: &str) -> String {
     let spec = [("LoadBalancerSpec", "slb.s1.small")];
     let params: Vec<(&str, &str)> = spec.iter().chain(params).copied().collect();
     let made = cloud.administer("slb.CreateLoadBalancer", &params).unwrap();
     let id = made["LoadBalancerId"].as_str().unwrap().to_owned();
     let listener =
-        [("LoadBalancerId", id.as_str()), ("ListenerPort", "8443"), ("Bandwidth", "-1"), ("BackendServerPort", "80")];
+        [("LoadBalancerId", id.as_str()), ("ListenerPort", PORT), ("Bandwidth", "-1"), ("BackendServerPort", "80")];
     cloud.administer("slb.CreateLoadBalancerTCPListener", &listener).unwrap();
     let group = [("LoadBalancerId", id.as_str()), ("VServerGroupName", group)];
     cloud.administer("slb.CreateVServerGroup", &group).unwrap();
     id
+}
+
+/// A network load balancer and a group for its listener, which can be made when they are ready.
+fn begin_network(
+    cloud: &Cloud,
+    params: &[(&str, &str)],
+    group: &str,
+    group_params: &[(&str, &str)],
+) -> (String, String) {
+    let zones = [
+        ("VpcId", "vpc-bp1sim"),
+        ("AddressType", "Internet"),
+        ("ZoneMappings.1.ZoneId", "cn-hangzhou-h"),
+        ("ZoneMappings.1.VSwitchId", "vsw-bp1simh"),
+        ("ZoneMappings.2.ZoneId", "cn-hangzhou-i"),
+        ("ZoneMappings.2.VSwitchId", "vsw-bp1simi"),
+    ];
+    let params: Vec<(&str, &str)> = zones.iter().chain(params).copied().collect();
+    let made = cloud.administer("nlb.CreateLoadBalancer", &params).unwrap();
+    let id = made["LoadbalancerId"].as_str().unwrap().to_owned();
+    let group = [("VpcId", "vpc-bp1sim"), ("ServerGroupName", group)];
+    let params: Vec<(&str, &str)> = group.iter().chain(group_params).copied().collect();
+    let made = cloud.administer("nlb.CreateServerGroup", &params).unwrap();
+    (id, made["ServerGroupId"].as_str().unwrap().to_owned())
 }

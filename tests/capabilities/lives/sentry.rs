@@ -10,15 +10,18 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ccm::{
     alibaba::rpc::{InProcess, Transport, TransportError},
-    sim::{cloud::Cloud, kube::Kube},
+    sim::{
+        cloud::{Cloud, State, nlb},
+        kube::Kube,
+    },
 };
 use k8s_openapi::api::core::v1::Service;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::expected::Cluster;
+use super::{cluster::Cluster, expected::groups_with_members, marks::OWNER_TAG};
 
-/// How long members must have been available before a group without any is held against the
+/// How long members must have been available before a listener with nobody behind it is held against the
 /// controller: longer than a call waits that was decided on before.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -32,8 +35,13 @@ struct Inner {
     kube: Kube,
     /// Group → since when there are members for it.
     available: Mutex<BTreeMap<String, Instant>>,
+    /// What was behind each listener at the latest look.
+    behind: Mutex<Behind>,
     seen: Mutex<Vec<String>>,
 }
+
+/// Listener of this cluster → the name of its group, and whether there are members in it.
+type Behind = BTreeMap<String, (String, bool)>;
 
 // === impl Sentry ===
 
@@ -44,6 +52,7 @@ impl Sentry {
             cloud: cloud.clone(),
             kube: kube.clone(),
             available: Mutex::default(),
+            behind: Mutex::default(),
             seen: Mutex::default(),
         }))
     }
@@ -58,6 +67,30 @@ impl Sentry {
         }
     }
 
+    /// Holds what has happened since the latest look against the controller.
+    pub fn judge(&self) {
+        let (after, twice) = self.0.cloud.with_state(|state| (behind(state), marked_twice(state)));
+        let mut behind = self.0.behind.lock();
+        for (listener, (group, filled)) in &after {
+            if *filled || behind.get(listener).is_none_or(|(_, filled)| !filled) {
+                continue;
+            }
+            let since = self.0.available.lock().get(group).copied();
+            if since.is_some_and(|since| since.elapsed() > PATIENCE) && self.with_members().contains(group) {
+                self.report(format!("nobody is behind {listener} any more while there are members for {group}"));
+            }
+        }
+        *behind = after;
+        for owner in twice {
+            self.report(format!("there are two load balancers with the mark {owner}"));
+        }
+    }
+
+    /// What has happened since the latest look is somebody else's doing.
+    pub fn excuse(&self) {
+        *self.0.behind.lock() = self.0.cloud.with_state(|state| behind(state));
+    }
+
     /// What it has seen that must not be.
     pub fn seen(&self) -> Vec<String> {
         self.0.seen.lock().clone()
@@ -67,39 +100,7 @@ impl Sentry {
     fn with_members(&self) -> BTreeSet<String> {
         let cluster = Cluster::of(&self.0.kube, &self.0.cloud);
         let services = self.0.kube.list::<Service>();
-        let groups = services.iter().flat_map(|service| cluster.wants(service).groups);
-        groups.filter(|(_, members)| !members.is_empty()).map(|(name, _)| name).collect()
-    }
-
-    /// Groups of this cluster that a listener sends traffic to: id → name, and whether there are members.
-    fn in_use(&self) -> BTreeMap<String, (String, bool)> {
-        self.0.cloud.with_state(|state| {
-            let listeners = state.slb.load_balancers.values().flat_map(|lb| &lb.listeners);
-            let used = listeners.filter_map(|listener| state.slb.groups.get(listener.group()?));
-            let ours = used.filter(|group| group.name.starts_with("k8s/") && group.name.ends_with("/c1"));
-            ours.map(|group| (group.id.clone(), (group.name.clone(), !group.servers.is_empty()))).collect()
-        })
-    }
-
-    fn judge(&self, before: &BTreeMap<String, (String, bool)>) {
-        let after = self.in_use();
-        for (id, (name, filled)) in &after {
-            if *filled || before.get(id).is_none_or(|(_, filled)| !filled) {
-                continue;
-            }
-            let since = self.0.available.lock().get(name).copied();
-            if since.is_some_and(|since| since.elapsed() > PATIENCE) && self.with_members().contains(name) {
-                self.report(format!("the group {name} was emptied while there were members for it"));
-            }
-        }
-        let twice = self.0.cloud.with_state(|state| {
-            let mut owners = BTreeSet::new();
-            let marks = state.slb.load_balancers.values().filter_map(|lb| lb.tags.get("kubernetes.do.not.delete"));
-            marks.filter(|owner| !owners.insert(*owner)).cloned().collect::<Vec<_>>()
-        });
-        for owner in twice {
-            self.report(format!("there are two load balancers with the mark {owner}"));
-        }
+        services.iter().flat_map(|service| groups_with_members(&cluster, service)).collect()
     }
 
     fn report(&self, text: String) {
@@ -110,12 +111,49 @@ impl Sentry {
     }
 }
 
+fn behind(state: &State) -> Behind {
+    let mut behind = Behind::new();
+    for lb in state.slb.load_balancers.values() {
+        for listener in &lb.listeners {
+            if let Some(group) = listener.group().and_then(|id| state.slb.groups.get(id))
+                && group.name.starts_with("k8s/")
+                && group.name.ends_with("/c1")
+            {
+                let listener = format!("{} {}/{}", lb.id, listener.port, listener.protocol.as_str());
+                behind.insert(listener, (group.name.clone(), !group.servers.is_empty()));
+            }
+        }
+    }
+    for listener in state.nlb.listeners.values().filter(|one| one.status != nlb::ListenerState::Deleting) {
+        if let Some(group) = state.nlb.server_groups.get(&listener.server_group)
+            && group.name.starts_with("k8s.")
+            && group.name.ends_with(".c1")
+        {
+            let serves = |server: &nlb::NlbServer| {
+                matches!(server.status, nlb::ServerState::Available | nlb::ServerState::Configuring)
+            };
+            behind.insert(listener.id.clone(), (group.name.clone(), group.servers.iter().any(serves)));
+        }
+    }
+    behind
+}
+
+fn marked_twice(state: &State) -> Vec<String> {
+    let mut owners = BTreeSet::new();
+    let classic = state.slb.load_balancers.values().map(|lb| &lb.tags);
+    let stays = |lb: &&nlb::NetworkLoadBalancer| lb.status != nlb::NlbStatus::Deleting;
+    let network = state.nlb.load_balancers.values().filter(stays).map(|lb| &lb.tags);
+    // Another cluster's Service has one of each kind.
+    let ours = classic.chain(network).filter(|tags| super::marks::is_marked(tags));
+    ours.filter_map(|tags| tags.get(OWNER_TAG)).filter(|owner| !owners.insert(*owner)).cloned().collect()
+}
+
 #[async_trait]
 impl Transport for Sentry {
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
-        let before = self.in_use();
+        self.judge();
         let answer = self.0.way.send(request).await;
-        self.judge(&before);
+        self.judge();
         answer
     }
 }

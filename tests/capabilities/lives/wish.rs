@@ -1,40 +1,23 @@
 //! Services that users wish for, at random.
 
+pub mod paint;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::dice::Dice;
+use super::{
+    dice::Dice,
+    foreign::Foreign,
+    marks::{Kind, NETWORK_CLASS, PREFIX},
+};
 
-const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
 const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
 
 /// How many Services there are at most, and how they are called.
 pub const NAMES: [&str; 5] = ["s0", "s1", "s2", "s3", "s4"];
-
-/// Annotations that are asked for and changed, with their values.
-const ANY: &[(&str, &[&str])] = &[
-    ("scheduler", &["rr", "wrr"]),
-    ("persistence-timeout", &["0", "300"]),
-    ("established-timeout", &["60", "600"]),
-    ("health-check-interval", &["3", "9"]),
-    ("unhealthy-threshold", &["2", "4"]),
-    ("default-weight", &["10", "50"]),
-    ("remove-unscheduled-backend", &["on", "off"]),
-];
-/// The same, for load balancers that are the Service's own.
-const OWN: &[(&str, &[&str])] = &[
-    ("protocol-port", &["http:80", "tcp:80", "http:80,http:8080"]),
-    ("idle-timeout", &["10", "50"]),
-    ("name", &["shop", "front"]),
-    ("delete-protection", &["on", "off"]),
-    ("modification-protection", &["ConsoleProtection", "NonProtection"]),
-    ("additional-resource-tags", &["team=blue", "team=red,cost=1"]),
-];
 /// Where clients may come from.
 const RANGES: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "1.2.3.4/32"];
-/// Values that are refused.
-const WRONG: &[(&str, &str)] = &[("scheduler", "best"), ("persistence-timeout", "long"), ("protocol-port", "80")];
 
 /// What stands behind a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,15 +28,27 @@ pub enum Behind {
     Slices,
 }
 
+/// How Services say which kind of load balancer they want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cast {
+    /// All want this kind, the network one by class.
+    All(Kind),
+    /// Either kind, by annotation, so that it can change.
+    Mixed,
+}
+
 /// One Service as its user wishes it.
 #[derive(Clone, Debug)]
 pub struct Wish {
+    cast: Cast,
+    pub kind: Kind,
     pub behind: Behind,
     /// On the user's load balancer with this id.
     pub shared: Option<String>,
-    pub kind: &'static str,
+    /// Of Kubernetes.
+    pub type_: &'static str,
     pub ports: Value,
-    pub annotations: BTreeMap<String, Option<String>>,
+    annotations: BTreeMap<String, Option<String>>,
     /// Where clients may come from; from anywhere if empty.
     ranges: Vec<&'static str>,
     local: bool,
@@ -62,38 +57,67 @@ pub struct Wish {
 // === impl Wish ===
 
 impl Wish {
-    /// A new Service with this name. `shared`: the load balancer that some of them use.
-    pub fn new(dice: &Dice, name: &str, shared: &str) -> Self {
+    /// A new Service with this name.
+    pub fn new(dice: &Dice, cast: Cast, name: &str, foreign: &Foreign) -> Self {
+        let kind = match cast {
+            Cast::All(kind) => kind,
+            Cast::Mixed => dice.choose(&[Kind::Classic, Kind::Network]),
+        };
         let behind = if dice.chance(25) { Behind::Slices } else { Behind::Workload };
         let mut wish = Self {
+            cast,
+            kind,
             behind,
-            shared: dice.chance(25).then(|| shared.to_owned()),
-            kind: "LoadBalancer",
+            shared: dice.chance(25).then(|| foreign.shared(kind).to_owned()),
+            type_: "LoadBalancer",
             ports: Value::Null,
             annotations: BTreeMap::new(),
             ranges: Vec::new(),
             local: behind == Behind::Workload && dice.chance(40),
         };
-        if let Some(id) = &wish.shared {
-            wish.annotations.insert(format!("{PREFIX}id"), Some(id.clone()));
-            wish.annotations.insert(format!("{PREFIX}force-override-listeners"), Some("true".to_owned()));
-        } else if dice.chance(30) {
-            wish.annotations.insert(format!("{PREFIX}address-type"), Some("intranet".to_owned()));
-        }
         if behind == Behind::Slices && dice.chance(80) {
             wish.annotations.insert(BACKEND_TYPE.to_owned(), Some("eni".to_owned()));
         }
-        wish.repaint(dice);
+        wish.begin(dice);
         wish.reopen(dice, name);
         wish
     }
 
+    /// The annotations that a kind needs, and some more.
+    fn begin(&mut self, dice: &Dice) {
+        if let Some(id) = self.shared.clone() {
+            self.set("id", &id);
+            self.set("force-override-listeners", "true");
+        } else if dice.chance(30) {
+            self.set("address-type", "intranet");
+        }
+        if self.cast == Cast::Mixed {
+            self.set("type", if self.kind == Kind::Network { "nlb" } else { "clb" });
+        }
+        if self.shared.is_none() && dice.chance(50) {
+            self.set("recreate-lb-on-loss", "on");
+        }
+        for (suffix, values) in self.lasting() {
+            self.set(suffix, dice.choose(values));
+        }
+        self.repaint(dice);
+    }
+
+    fn lasting(&self) -> impl Iterator<Item = &'static paint::Choice> + use<> {
+        let is_own = self.shared.is_none();
+        paint::lasting(self.kind).iter().filter(move |(suffix, _)| is_own || *suffix != "zone-maps")
+    }
+
+    fn set(&mut self, suffix: &str, value: &str) {
+        self.annotations.insert(format!("{PREFIX}{suffix}"), Some(value.to_owned()));
+    }
+
     /// Other ports.
     pub fn reopen(&mut self, dice: &Dice, name: &str) {
-        // Services that share a load balancer do not get into one another's way.
+        // Those that share a load balancer have ports of their own, and some for which they compete.
         let number = NAMES.iter().position(|known| *known == name).unwrap_or_default();
         let choice: Vec<(usize, &str)> = match self.shared {
-            Some(_) => (0..4).map(|port| (9000 + 100 * number + port, "TCP")).collect(),
+            Some(_) => (0..3).map(|port| (9010 + 100 * number + port, "TCP")).chain([(9001, "TCP")]).collect(),
             None => vec![(80, "TCP"), (443, "TCP"), (53, "UDP"), (53, "TCP"), (8080, "TCP")],
         };
         let mut ports: BTreeMap<(usize, &str), Value> = BTreeMap::new();
@@ -111,31 +135,38 @@ impl Wish {
 
     /// Other settings; some are taken back, which leaves in place what they had brought about.
     pub fn repaint(&mut self, dice: &Dice) {
-        let all: Vec<&(&str, &[&str])> =
-            if self.shared.is_some() { ANY.iter().collect() } else { ANY.iter().chain(OWN).collect() };
         if dice.chance(25) {
             self.ranges = RANGES.iter().copied().filter(|_| dice.chance(40)).collect();
         }
+        let passing = paint::passing(self.kind, self.shared.is_none());
         for _ in 0..dice.below(3) {
-            let (suffix, values) = dice.choose(&all);
+            let (suffix, values) = dice.choose(&passing);
             let value = (!dice.chance(15)).then(|| dice.choose(values).to_owned());
             self.annotations.insert(format!("{PREFIX}{suffix}"), value);
+        }
+        for (suffix, values) in self.lasting() {
+            if dice.chance(15) {
+                self.set(suffix, dice.choose(values));
+            }
         }
     }
 
     /// Something that cannot be, or back to what can.
     pub fn err(&mut self, dice: &Dice) {
-        let (suffix, value) = dice.choose(WRONG);
-        self.annotations.insert(format!("{PREFIX}{suffix}"), Some(value.to_owned()));
+        let (suffix, value) = dice.choose(paint::wrong(self.kind));
+        self.set(suffix, value);
     }
 
-    /// No more mistakes.
+    /// No more mistakes, and the way out where the load balancer was lost.
     pub fn think_better(&mut self) {
-        for (suffix, wrong) in WRONG {
+        for (suffix, wrong) in paint::wrong(self.kind) {
             let key = format!("{PREFIX}{suffix}");
             if self.annotations.get(&key).is_some_and(|value| value.as_deref() == Some(*wrong)) {
                 self.annotations.insert(key, None);
             }
+        }
+        if self.shared.is_none() {
+            self.set("recreate-lb-on-loss", "on");
         }
     }
 
@@ -149,16 +180,30 @@ impl Wish {
         }
     }
 
+    /// Another kind of load balancer, where the cast allows it and it is the Service's own.
+    pub fn convert(&mut self, dice: &Dice) -> bool {
+        if self.cast != Cast::Mixed || self.shared.is_some() {
+            return false;
+        }
+        self.kind = if self.kind == Kind::Classic { Kind::Network } else { Kind::Classic };
+        self.annotations.iter_mut().filter(|(key, _)| key.starts_with(PREFIX)).for_each(|(_, value)| *value = None);
+        self.begin(dice);
+        true
+    }
+
     /// The spec of a Service of that name.
     pub fn spec(&self, name: &str) -> Value {
-        let mut spec = json!({ "type": self.kind, "ports": self.ports });
+        let mut spec = json!({ "type": self.type_, "ports": self.ports });
         if self.behind == Behind::Workload {
             // Two Services a Deployment.
             spec["selector"] = json!({ "app": if name < "s2" { "a" } else { "b" } });
         }
-        if self.kind == "LoadBalancer" {
+        if self.type_ == "LoadBalancer" {
             spec["loadBalancerSourceRanges"] = json!(self.ranges);
             spec["externalTrafficPolicy"] = if self.local { "Local" } else { "Cluster" }.into();
+            if self.cast == Cast::All(Kind::Network) {
+                spec["loadBalancerClass"] = NETWORK_CLASS.into();
+            }
         }
         spec
     }
@@ -166,14 +211,15 @@ impl Wish {
     /// What to merge into a Service of that name that is there already.
     pub fn patch(&self, name: &str) -> Value {
         let mut spec = self.spec(name);
-        if self.kind != "LoadBalancer" {
-            spec["externalTrafficPolicy"] = Value::Null;
-            spec["loadBalancerSourceRanges"] = Value::Null;
+        if self.type_ != "LoadBalancer" {
+            for field in ["externalTrafficPolicy", "loadBalancerSourceRanges", "loadBalancerClass"] {
+                spec[field] = Value::Null;
+            }
         }
         json!({ "metadata": { "annotations": self.annotations }, "spec": spec })
     }
 
-    pub fn annotations(&self) -> Vec<(&str, &str)> {
+    pub fn annotations(&self) -> BTreeMap<&str, &str> {
         self.annotations.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_deref()?))).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! All load balancers and Services as text without ids and addresses, so that two runs can be
 //! compared that came to the same end in different ways.
 
+pub mod network;
+
 use std::collections::BTreeMap;
 
 use ccm::sim::cloud::slb::{Group, Listener, LoadBalancer};
@@ -31,8 +33,9 @@ pub fn picture(stage: &Stage) -> Vec<String> {
             .collect();
         lists
     }));
+    lines.extend(network::lines(stage, &services));
     lines.sort();
-    lines.extend(services.iter().map(|service| shown(service, &all)));
+    lines.extend(services.iter().map(|service| shown(stage, service, &all)));
     lines
 }
 
@@ -46,11 +49,15 @@ fn default_name(service: &Service) -> String {
     format!("a{}", uid.replace('-', "")).chars().take(32).collect()
 }
 
+/// The name of the Service in place of its mark, which has its UID in it.
+fn readable(text: &str, services: &[Service]) -> String {
+    services
+        .iter()
+        .fold(text.to_owned(), |text, service| text.replace(&default_name(service), &format!("<{}>", name_of(service))))
+}
+
 fn load_balancer(stage: &Stage, lb: &LoadBalancer, services: &[Service]) -> String {
-    let readable = |text: &str| {
-        let owner = services.iter().find(|service| default_name(service) == text);
-        owner.map_or_else(|| text.to_owned(), |service| format!("<{}>", name_of(service)))
-    };
+    let readable = |text: &str| readable(text, services);
     let tags: BTreeMap<&String, String> = lb.tags.iter().map(|(key, value)| (key, readable(value))).collect();
     let groups = stage.cloud().groups(&lb.id);
     let mut lines: Vec<String> =
@@ -93,23 +100,30 @@ fn group(group: &Group) -> String {
     format!("group {} {servers:?}", group.name)
 }
 
-fn shown(service: &Service, all: &[LoadBalancer]) -> String {
+fn shown(stage: &Stage, service: &Service, all: &[LoadBalancer]) -> String {
     let id = service.metadata.labels.as_ref().and_then(|l| l.get("service.k8s.alibaba/loadbalancer-id"));
-    let its = id.and_then(|id| all.iter().find(|lb| lb.id == *id));
+    let its = id.and_then(|id| {
+        let classic = all.iter().find(|lb| lb.id == *id);
+        let mark = |lb: &LoadBalancer| lb.tags.get("kubernetes.do.not.delete").cloned().unwrap_or_default();
+        classic.map(|lb| (lb.address.to_string(), mark(lb))).or_else(|| network::address(stage, id))
+    });
     let ingress = service.status.as_ref().and_then(|s| s.load_balancer.as_ref()?.ingress.clone()).unwrap_or_default();
     let ingress: Vec<&str> = ingress
         .iter()
-        .map(|ingress| match (&ingress.ip, its) {
-            (Some(ip), Some(lb)) if *ip == lb.address.to_string() => "its address",
+        .map(|ingress| match (ingress.ip.as_ref().or(ingress.hostname.as_ref()), &its) {
+            (Some(shown), Some((address, _))) if shown == address => "its address",
             _ => "something else",
         })
         .collect();
     let mut labels = service.metadata.labels.clone().unwrap_or_default();
     labels.remove("service.k8s.alibaba/loadbalancer-id");
+    if let Some(id) = labels.get_mut("service.k8s.alibaba/security-group-id") {
+        "some".clone_into(id);
+    }
     let owner = match (id, its) {
         (None, _) => "none",
         (Some(_), None) => "one that is gone",
-        (Some(_), Some(lb)) if lb.tags.get("kubernetes.do.not.delete") == Some(&default_name(service)) => "its own",
+        (Some(_), Some((_, mark))) if mark == default_name(service) => "its own",
         (Some(_), Some(_)) => "somebody's",
     };
     let finalizers = service.metadata.finalizers.clone().unwrap_or_default();

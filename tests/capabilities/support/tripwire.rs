@@ -38,6 +38,8 @@ struct Inner {
     cloud: InProcess,
     kube: Kube,
     fate: Mutex<Option<(usize, Fate)>>,
+    /// The action of the cloud that is the last one, once it had its effect.
+    last: Mutex<Option<String>>,
     calls: AtomicUsize,
     dead: AtomicBool,
     died: Notify,
@@ -51,6 +53,7 @@ impl Tripwire {
             cloud: InProcess::new(cloud),
             kube,
             fate: Mutex::default(),
+            last: Mutex::default(),
             calls: AtomicUsize::default(),
             dead: AtomicBool::default(),
             died: Notify::new(),
@@ -61,6 +64,11 @@ impl Tripwire {
     pub fn arm(&self, fate: Option<(usize, Fate)>) {
         *self.0.fate.lock() = fate;
         self.0.calls.store(0, Ordering::Relaxed);
+    }
+
+    /// The process dies after its first call with this action, such as `CreateSecurityGroup`, had its effect.
+    pub fn dies_after(&self, action: &str) {
+        *self.0.last.lock() = Some(format!("Action={action}&"));
     }
 
     /// The calls since it was armed.
@@ -128,7 +136,11 @@ impl Tripwire {
 #[async_trait]
 impl Transport for Tripwire {
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
-        let fate = self.arrives().await;
+        let mut fate = self.arrives().await;
+        let body = String::from_utf8_lossy(request.body()).into_owned() + "&";
+        if self.0.last.lock().as_ref().is_some_and(|action| body.contains(action)) {
+            fate = Some(Fate::DiesAfter);
+        }
         let answer = self.0.cloud.send(request).await;
         if self.has_effect(fate).await {
             return Err(TransportError::new("the answer was lost", Reached::Maybe));

@@ -1,5 +1,7 @@
 //! Which nodes take traffic, and how good a choice each is.
 
+use std::net::IpAddr;
+
 use k8s_openapi::api::core::v1::Node;
 
 use crate::{
@@ -145,6 +147,14 @@ pub fn differ(old: &Node, new: &Node) -> bool {
         || is_ready(old) != is_ready(new)
         || spec(old) != spec(new)
         || old.metadata.labels != new.metadata.labels
+        || address_of(old) != address_of(new)
+}
+
+/// Where the cluster reaches the node.
+pub(super) fn address_of(node: &Node) -> Option<IpAddr> {
+    let addresses = node.status.as_ref()?.addresses.as_ref()?;
+    let mut internal = addresses.iter().filter(|a| a.type_ == "InternalIP").filter_map(|a| a.address.parse().ok());
+    internal.find(IpAddr::is_ipv4)
 }
 
 /// Whether the node stands for elastic container instances, which have no node ports.

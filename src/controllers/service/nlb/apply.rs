@@ -278,7 +278,7 @@ impl<'a> Pass<'a> {
                 crate::cloud::Made::Group(id) => Some(Lock::Group(id.clone())),
                 _ => action.lock(),
             };
-            self.memory.jobs.wait_for(job, self.key, action.to_string(), lock);
+            self.memory.jobs.wait_for(job, self.key, self.owner.default_name(), action.to_string(), lock);
         }
         self.memory.known.store(self.owner, &self.state);
         Ok(())

@@ -54,6 +54,8 @@ struct Job {
     key: Key,
     /// Who else waits for it.
     others: BTreeSet<Key>,
+    /// Default name of the Service, which marks what is its.
+    owner: String,
     /// The change it carries out.
     what: String,
     lock: Option<Lock>,
@@ -76,8 +78,8 @@ struct Pace {
 
 impl Jobs {
     /// The Service waits for this job, which works on `lock`.
-    pub fn wait_for(&self, job: JobId, key: &Key, what: String, lock: Option<Lock>) {
-        let job_of = Job { key: key.clone(), others: BTreeSet::new(), what, lock, pace: Pace::new() };
+    pub fn wait_for(&self, job: JobId, key: &Key, owner: String, what: String, lock: Option<Lock>) {
+        let job_of = Job { key: key.clone(), others: BTreeSet::new(), owner, what, lock, pace: Pace::new() };
         self.inner.lock().jobs.insert(job, job_of);
         self.changed.notify_one();
     }
@@ -188,7 +190,7 @@ impl Jobs {
     }
 
     fn end(&self, id: &JobId, job: Job, state: JobState, known: &Known, wake: &(dyn Fn(&Key) + Send + Sync)) {
-        let Job { key, others, what, lock, pace } = job;
+        let Job { key, others, owner, what, lock, pace } = job;
         let failure = match state {
             JobState::Succeeded => None,
             JobState::Failed => Some(format!("the cloud reports that its job {id} failed")),
@@ -201,6 +203,8 @@ impl Jobs {
             (None, _) => {}
         }
         if let Some(message) = failure {
+            // What was deleted counted as gone, and what was made as there.
+            known.doubt_groups_of(&owner);
             let error = Error::new(Class::Unknown, what, "", message);
             self.inner.lock().failures.entry(key.clone()).or_default().push(error);
         }

@@ -269,9 +269,14 @@ impl Known {
 
     /// Drops what is believed of the groups of `owner`.
     pub fn doubt_groups(&self, owner: &Owner) {
+        self.doubt_groups_of(&owner.default_name());
+    }
+
+    /// Drops what is believed of the groups of the Service with this default name.
+    pub fn doubt_groups_of(&self, name: &str) {
         let mut inner = self.inner.lock();
-        inner.users.doubt_all(&owner.default_name());
-        inner.doubted_groups.insert(owner.default_name());
+        inner.users.doubt_all(name);
+        inner.doubted_groups.insert(name.to_owned());
     }
 
     /// Drops what is believed of the security group of `owner`.
@@ -310,6 +315,11 @@ impl Known {
     /// Drops what is believed of whether `owner` has a load balancer.
     pub fn doubt_absence(&self, owner: &Owner) {
         self.inner.lock().roster.doubt_absence(&owner.default_name());
+    }
+
+    /// Notes that `owner` has no security group, unless it is known to have one.
+    pub fn note_no_sources(&self, owner: &Owner) {
+        self.inner.lock().sources.entry(owner.default_name()).or_default();
     }
 
     /// Notes that `owner` has no load balancer of its own.

@@ -103,6 +103,9 @@ impl Controller {
         };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = Kind::Nlb.marks(service);
+        if !had_finalizer {
+            self.network.known.note_no_sources(&owner);
+        }
         let added = publish::add_finalizer(&self.client, service, NETWORK_FINALIZER).await;
         added.map_err(|error| cluster("FailedAddFinalizer", "Error adding finalizer", &error))?;
         let audit = self.records.take_audit(key);
@@ -165,7 +168,8 @@ impl Controller {
     ) -> Desired {
         let families = requested.members.families(self.options.ipv6_members);
         let mut desired = desired::desired(service, requested, behind.around(ranges, families, &self.options));
-        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some();
+        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some()
+            || self.may_have_stopped_halfway(&Key::of(service), service, Kind::Nlb);
         // What a lost one was made with makes no new one.
         let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
         desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(owner)));
@@ -245,6 +249,7 @@ impl Controller {
         }
         self.records.stop_waiting(key);
         self.records.forget_changes(key);
+        self.records.settle(key);
         self.records.settle(key);
         if changed || shown_is_new || self.records.succeeded(key) {
             let id = there.map(|there| there.id.to_string()).unwrap_or_default();
@@ -410,7 +415,9 @@ impl Controller {
         }
         let limits = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
         let in_groups = state.load_balancer.iter().any(|there| !there.load_balancer.security_groups.is_empty());
-        if in_groups || labelled(service, SECURITY_GROUP_LABEL).is_some() || limits.is_some_and(|all| !all.is_empty()) {
+        let limits = limits.is_some_and(|all| !all.is_empty()) || labelled(service, SECURITY_GROUP_LABEL).is_some();
+        // A process before this one may have made it and have told nobody.
+        if in_groups || limits || !self.records.is_settled(key) {
             state.sources = Some(known.sources(&*self.cloud, owner).await?);
         }
         let mut pass = self.network_pass(key, owner, state);

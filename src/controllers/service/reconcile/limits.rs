@@ -9,6 +9,7 @@ use crate::{
         Controller, Key,
         access::{self, AccessPass},
         annotations::{Mistake, Mistakes},
+        class::Kind,
         desired::Desired,
         hash,
         ownership::{HASH_LABEL, Owner},
@@ -65,7 +66,7 @@ impl Controller {
             }])),
             Some(Allowed::Everybody) | None => {
                 let unexplained = state.is_some_and(|state| access::has_unexplained_list(desired, state));
-                if (unexplained || self.lists.is_doubted() || self.may_have_stopped_halfway(key, service))
+                if (unexplained || self.lists.is_doubted() || self.may_have_stopped_halfway(key, service, Kind::Clb))
                     && let Err(error) = self.look_for_lists().await
                 {
                     access.failures.push(error);
@@ -93,11 +94,14 @@ impl Controller {
 
     /// Whether a process before this one may have been stopped before it was done with the Service
     /// as it is now.
-    fn may_have_stopped_halfway(&self, key: &Key, service: &Service) -> bool {
+    pub(in crate::controllers::service) fn may_have_stopped_halfway(
+        &self,
+        key: &Key,
+        service: &Service,
+        kind: Kind,
+    ) -> bool {
         let label = service.metadata.labels.as_ref().and_then(|labels| labels.get(HASH_LABEL));
-        !self.records.is_settled(key)
-            && crate::controllers::service::class::has_finalizer(service)
-            && label != Some(&hash::of(service))
+        !self.records.is_settled(key) && kind.marks(service) && label != Some(&hash::of(service))
     }
 
     fn tell_limits(

@@ -76,6 +76,21 @@ pub(super) fn begin(
         load_balancer: load_balancer.map(str::to_owned),
         status: JobStatus::Processing,
     };
+    enter(state, job);
+    state.later(cx, cx.options.delays.job, agenda::Due::Nlb(Due::Job { id: id.clone(), effects }));
+    json!({ "JobId": id })
+}
+
+/// Starts a job that will fail, for the call that has just begun it elsewhere.
+pub(crate) fn begin_in_vain(cx: &Context<'_>, state: &mut State, job: Job) {
+    let id = job.id.clone();
+    enter(state, job);
+    state.later(cx, cx.options.delays.job, agenda::Due::Nlb(Due::FailedJob(id)));
+}
+
+/// A job locks what it works on, and old ones are forgotten.
+fn enter(state: &mut State, job: Job) {
+    let (id, load_balancer) = (job.id.clone(), job.load_balancer.clone());
     state.nlb.jobs.insert(id.clone(), job);
     state.nlb.job_order.push_back(id.clone());
     if state.nlb.job_order.len() > KEPT
@@ -83,14 +98,12 @@ pub(super) fn begin(
     {
         state.nlb.jobs.remove(&oldest);
     }
-    if let Some(lb) = load_balancer.and_then(|id| state.nlb.load_balancers.get_mut(id)) {
-        lb.lock = Some(id.clone());
+    if let Some(lb) = load_balancer.and_then(|id| state.nlb.load_balancers.get_mut(&id)) {
+        lb.lock = Some(id);
         if lb.status == NlbStatus::Active {
             lb.status = NlbStatus::Configuring;
         }
     }
-    state.later(cx, cx.options.delays.job, agenda::Due::Nlb(Due::Job { id: id.clone(), effects }));
-    json!({ "JobId": id })
 }
 
 // === impl Nlb ===
@@ -98,8 +111,9 @@ pub(super) fn begin(
 impl Nlb {
     pub(crate) fn apply(&mut self, due: Due) {
         match due {
-            Due::Job { .. } if self.jobs_paused => self.held.push(due),
+            Due::Job { .. } | Due::FailedJob(_) if self.jobs_paused => self.held.push(due),
             Due::Job { id, effects } => self.finish(&id, JobStatus::Succeeded, effects),
+            Due::FailedJob(id) => self.finish(&id, JobStatus::Failed, Vec::new()),
             Due::Active(id) => {
                 if let Some(lb) = self.load_balancers.get_mut(&id) {
                     lb.status = NlbStatus::Active;
@@ -119,7 +133,7 @@ impl Nlb {
     /// Ends the jobs that were held back without success: nothing of them becomes true.
     pub fn fail_held_jobs(&mut self) {
         for due in std::mem::take(&mut self.held) {
-            if let Due::Job { id, .. } = due {
+            if let Due::Job { id, .. } | Due::FailedJob(id) = due {
                 self.finish(&id, JobStatus::Failed, Vec::new());
             }
         }

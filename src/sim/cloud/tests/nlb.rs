@@ -1,5 +1,5 @@
 use super::{Client, client::Answer};
-use crate::sim::cloud::{Delays, Options, World};
+use crate::sim::cloud::{Delays, Fault, FaultKind, Options, World};
 
 const ZONES: [(&str, &str); 4] = [
     ("ZoneMappings.1.ZoneId", "cn-hangzhou-h"),
@@ -314,4 +314,26 @@ async fn tls_listeners_have_certificates_and_policies() {
         .ok("nlb.UpdateSecurityPolicyAttribute", &[("SecurityPolicyId", &policy), ("SecurityPolicyName", "new")])
         .await;
     client.refused("nlb.CreateLoadBalancer", &create(&[("DryRun", "true")]), "DryRunOperation").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_fails_has_locked_its_load_balancer_and_changed_nothing() {
+    let client = Client::slow();
+    let (lb, group) = prepared(&client).await;
+    let listener = [
+        ("LoadBalancerId", lb.as_str()),
+        ("ListenerPort", "80"),
+        ("ListenerProtocol", "TCP"),
+        ("ServerGroupId", group.as_str()),
+    ];
+    client.cloud.inject(Fault::on("nlb", FaultKind::FailedJob).times(2));
+    let listed = client.ok("nlb.ListListeners", &[("LoadBalancerIds.1", lb.as_str())]).await;
+    assert_eq!(listed.list("/Listeners").len(), 0, "a call without a job is served");
+    let begun = client.ok("nlb.CreateListener", &listener).await;
+    assert_eq!(job(&client, &begun).await, "Processing");
+    client.refused("nlb.CreateListener", &listener, "Conflict.Lock").await;
+    client.wait(500).await;
+    assert_eq!(job(&client, &begun).await, "Failed");
+    assert_eq!(client.cloud.with_state(|state| state.nlb.listeners.len()), 0);
+    client.ok("nlb.CreateListener", &listener).await;
 }

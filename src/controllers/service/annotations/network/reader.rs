@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cloud::{AllocationId, NetworkGroupKind, NetworkProtocol, PortRange, Settings, VSwitchId, ZoneId, ZoneMapping},
     controllers::service::annotations::{
-        Annotations, Mistakes,
+        Annotations, Mistakes, Requested,
         checked::Checked,
         value::{Value::AnyCase, port},
     },
@@ -37,7 +37,11 @@ fn checked<'a>(annotations: &'a Annotations<'a>) -> Checked<'a> {
 }
 
 fn read(checked: &mut Checked<'_>) -> NetworkRequested {
-    let members = checked.members();
+    let group_kind = match checked.text("server-group-type").as_deref() {
+        Some("Ip") => NetworkGroupKind::Ip,
+        _ => NetworkGroupKind::Instance,
+    };
+    let members = Requested { by_address: group_kind == NetworkGroupKind::Ip, ..checked.members() };
     let zones = zones(checked);
     let protocols = checked.pairs("protocol-port", "80:TCP or TCPSSL:443, each with TCP, UDP or TCPSSL", |a, b| {
         let named = |protocol: &NetworkProtocol| protocol.as_str().eq_ignore_ascii_case(a);
@@ -70,10 +74,7 @@ fn read(checked: &mut Checked<'_>) -> NetworkRequested {
             Sets::Listener(setting) => Some(setting),
             _ => None,
         }),
-        group_kind: match checked.text("server-group-type").as_deref() {
-            Some("Ip") => NetworkGroupKind::Ip,
-            _ => NetworkGroupKind::Instance,
-        },
+        group_kind,
         group: {
             let checks = checked.text("health-check-flag").is_some();
             settings(checked, |sets| match sets {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 
 use crate::{
     cloud::{Member, NetworkGroupKind, NetworkGroupStatus},
@@ -16,7 +16,7 @@ use crate::{
         annotations::NetworkRequested,
         checks,
         desired::GroupKey,
-        members::{self, Backends, Families},
+        members::{Backends, Families},
         nlb::{
             desired::{Around, Desired},
             observed::State,
@@ -32,8 +32,6 @@ pub(super) struct Behind {
     backends: Backends,
     /// Pod address → network interface.
     interfaces: BTreeMap<IpAddr, String>,
-    /// Instance → its node's address, where members are addresses.
-    addresses: BTreeMap<String, IpAddr>,
     by_address: bool,
     waiting: Vec<Waiting>,
 }
@@ -48,8 +46,8 @@ impl Behind {
         families: Families,
         options: &'a Options,
     ) -> Around<'a> {
-        let Self { backends, interfaces, addresses, .. } = self;
-        Around { backends, interfaces, addresses, ranges, families, options }
+        let Self { backends, interfaces, .. } = self;
+        Around { backends, interfaces, addresses: &backends.addresses, ranges, families, options }
     }
 
     /// Whether no interface has this address of a pod. Only pods that are members themselves need one.
@@ -101,12 +99,11 @@ impl Controller {
         let backends = self.backends_if_checked(key, service, &requested.members, checked, backends);
         let by_address = requested.group_kind == NetworkGroupKind::Ip;
         if by_address {
-            let addresses = self.node_addresses();
-            return Ok(Behind { backends, interfaces: BTreeMap::new(), addresses, by_address, waiting });
+            return Ok(Behind { backends, interfaces: BTreeMap::new(), by_address, waiting });
         }
         let there = state.groups.iter().flat_map(|group| &group.members);
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
-        Ok(Behind { backends, interfaces, addresses: BTreeMap::new(), by_address, waiting })
+        Ok(Behind { backends, interfaces, by_address, waiting })
     }
 
     /// Tells the waiting pods whether they are registered.
@@ -124,22 +121,14 @@ impl Controller {
             group.filter(|group| group.status == NetworkGroupStatus::Available).map(|group| group.members.clone())
         };
         let server_of = |instance: String| {
-            if behind.by_address { behind.addresses.get(&instance).map(ToString::to_string) } else { Some(instance) }
+            if behind.by_address {
+                behind.backends.addresses.get(&instance).map(ToString::to_string)
+            } else {
+                Some(instance)
+            }
         };
         let nowhere = |ip: &IpAddr| behind.is_nowhere(ip);
         let opened = self.open_gates(key, &behind.waiting, wanted, there, nowhere, server_of).await;
         opened.map_err(|error| about_gates(key, &error))
-    }
-
-    /// Instance → its node's address.
-    fn node_addresses(&self) -> BTreeMap<String, IpAddr> {
-        let address = |node: &Node| {
-            let instance = members::instance_of(node).ok().flatten()?;
-            let addresses = node.status.as_ref()?.addresses.as_ref()?;
-            let internal = addresses.iter().filter(|a| a.type_ == "InternalIP").filter_map(|a| a.address.parse().ok());
-            let address = internal.into_iter().find(IpAddr::is_ipv4)?;
-            Some((instance, address))
-        };
-        self.cache.nodes.list().iter().filter_map(|node| address(node)).collect()
     }
 }
