@@ -76,7 +76,7 @@ impl Stand {
     }
 
     /// Without what `wanted` does not speak of.
-    fn as_asked(mut self, wanted: &Self) -> Self {
+    fn limited_to(mut self, wanted: &Self) -> Self {
         let keep = |settings: &mut Settings, asked: Option<&Settings>| {
             settings.retain(|(name, _)| asked.is_some_and(|asked| asked.iter().any(|(asked, _)| asked == name)));
         };
@@ -124,7 +124,7 @@ pub fn lacks(cluster: &Cluster, cloud: &Cloud, service: &Service, all: &[Service
     };
     let mut wanted = Stand::wanted(cluster, service);
     let rivals = if there.is_own { BTreeSet::new() } else { held_by_others(cloud, service, all, &there.id, &wanted) };
-    let mut stand = there.stand.as_asked(&wanted);
+    let mut stand = there.stand.limited_to(&wanted);
     if !rivals.is_empty() {
         wanted.listeners.retain(|key, _| !rivals.contains(key));
         // Whose group is whose is not told while ports are missing: old ones stay.

@@ -127,7 +127,7 @@ fn behind(state: &State) -> Behind {
     for listener in state.nlb.listeners.values().filter(|one| one.status != nlb::ListenerState::Deleting) {
         if let Some(group) = state.nlb.server_groups.get(&listener.server_group)
             && group.name.starts_with("k8s.")
-            && group.name.ends_with(".c1")
+            && group.name.split('.').next_back() == Some("c1")
         {
             let serves = |server: &nlb::NlbServer| {
                 matches!(server.status, nlb::ServerState::Available | nlb::ServerState::Configuring)

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ccm::sim::cloud::nlb::NlbListener;
-use k8s_openapi::api::core::v1::Service;
+use ccm::sim::cloud::{Fault, FaultKind, nlb::NlbListener};
+use k8s_openapi::api::core::v1::{Node, Service};
 use serde_json::{Value, json};
 
-use super::{ZONES, gone, key, listeners};
+use super::{ZONES, expose, gone, groups, key, listeners, shown, web};
 use crate::support::{Stage, config, play, tripwire::Tripwire};
 
 /// A controller that dies right after its first call with this action had its effect.
@@ -84,5 +84,39 @@ fn a_service_that_finds_a_shared_load_balancer_busy_for_another_comes_back_to_it
         stage.world.kube.modify::<Service>("default", "second", fewer).unwrap();
         stage.pass(Duration::from_secs(60)).await;
         assert!(!numbers(&stage).contains(&82), "{:?} {:?}", numbers(&stage), stage.words());
+    });
+}
+
+#[test]
+fn a_group_whose_deletion_failed_in_the_end_is_deleted_again() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        web(&stage);
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(10)).await;
+        stage.cloud().inject(Fault::on("nlb.DeleteServerGroup", FaultKind::FailedJob).once());
+        gone(&stage).await;
+        assert_eq!(groups(&stage), [], "{:?}", stage.words());
+        assert!(stage.told("web").iter().any(|(_, message)| message.contains("failed")), "{:?}", stage.told("web"));
+    });
+}
+
+#[test]
+fn members_that_are_named_by_addresses_follow_their_nodes_to_others() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        let nodes = stage.joined(2).await;
+        replica.kill().await;
+        // Nobody puts the address right.
+        let _replica = stage.start_with(&["--leader-elect=false", "--controllers=nlb"], json!({}));
+        expose(&stage, &[("server-group-type", "Ip")], json!([{ "port": 80 }]));
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(10)).await;
+        let moved = json!({ "status": { "addresses": [{ "type": "InternalIP", "address": "10.0.9.9" }] } });
+        stage.world.kube.patch_status::<Node>("", &nodes[0], moved).unwrap();
+        stage.pass(Duration::from_secs(20)).await;
+        let members: Vec<String> = groups(&stage)[0].servers.iter().map(|server| server.ip.clone()).collect();
+        assert!(members.len() == 2 && members.contains(&"10.0.9.9".to_owned()), "{members:?}");
     });
 }

@@ -250,7 +250,6 @@ impl Controller {
         self.records.stop_waiting(key);
         self.records.forget_changes(key);
         self.records.settle(key);
-        self.records.settle(key);
         if changed || shown_is_new || self.records.succeeded(key) {
             let id = there.map(|there| there.id.to_string()).unwrap_or_default();
             self.recorder.normal(

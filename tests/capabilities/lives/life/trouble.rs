@@ -24,7 +24,9 @@ impl Life {
             FaultKind::Denied,
         ];
         for product in ["slb", "nlb", "ecs"] {
-            everywhere.iter().for_each(|kind| self.sometimes(product, kind));
+            for kind in &everywhere {
+                self.sometimes(product, kind);
+            }
         }
         for code in ["OperationBusy", "ServiceIsConfiguring"] {
             self.sometimes("slb", &error(400, code));
