@@ -409,7 +409,28 @@ fn services_without_ranges_need_no_rights_about_lists() {
         stage.world.kube.delete::<Service>("default", "web").unwrap();
         let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(30)).await;
-        assert!(stage.service("web").is_none(), "{:?}", stage.told("web"));
+        assert!(stage.service("web").is_some(), "a list may be there that is not seen");
+        change(&stage, json!([])).await;
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+    });
+}
+
+#[test]
+fn a_refusal_that_passes_leaves_no_list_behind() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        limited(&stage, &json!(["10.0.0.0/8"])).await;
+        replica.kill().await;
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.cloud().inject(Fault::on("slb.DescribeAccessControlLists", FaultKind::Denied));
+        let _replica = stage.start_alone();
+        stage.pass(Duration::from_secs(30)).await;
+        assert!(stage.service("web").is_some() && lists(&stage).len() == 1, "{:?}", stage.words());
+        let told = |text: &String| text.contains("DescribeAccessControlLists");
+        assert!(stage.told("web").iter().any(|(_, text)| told(text)), "{:?}", stage.told("web"));
+        stage.cloud().clear_faults();
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+        assert_eq!(lists(&stage), []);
     });
 }
 

@@ -147,7 +147,11 @@ impl Controller {
     ) -> Result<(), Failure> {
         let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
         let limits = ranges.is_some_and(|ranges| !ranges.is_empty());
-        if limits || self.lists.is_doubted() || !self.records.is_settled(key) {
+        if limits {
+            // A list is likely, and a refusal may pass: the Service waits rather than leave one behind. Without
+            // the ranges in its spec it goes all the same.
+            self.lists.look(&*self.cloud, &self.options.cluster_id).await?;
+        } else if self.lists.is_doubted() || !self.records.is_settled(key) {
             self.look_for_lists().await?;
         }
         let mut access = AccessPass::new(&*self.cloud, &self.lists, owner);
