@@ -19,6 +19,8 @@ pub struct Cluster {
     slices: Vec<EndpointSlice>,
     /// Address → interface.
     interfaces: BTreeMap<String, String>,
+    /// Instances that exist. A node may outlive its own for a while, and nobody can be behind it then.
+    instances: BTreeSet<String>,
     /// Marks of Services that have groups of network load balancers which do not check their members.
     unchecked: BTreeSet<String>,
 }
@@ -49,7 +51,8 @@ impl Cluster {
             let groups = state.nlb.server_groups.values().filter(is_off);
             groups.filter_map(|group| group.tags.get(OWNER_TAG).cloned()).collect()
         });
-        Self { nodes: kube.list(), slices: kube.list(), interfaces, unchecked }
+        let instances = cloud.with_state(|state| state.ecs.instances.keys().cloned().collect());
+        Self { nodes: kube.list(), slices: kube.list(), interfaces, instances, unchecked }
     }
 
     /// Who should stand behind that port.
@@ -71,6 +74,8 @@ impl Cluster {
             let name = node.metadata.name.as_deref();
             endpoints.iter().filter(|(_, _, on)| on.as_deref() == name).count()
         };
+        let instance_of = |node: &Node| Some(node.metadata.name.as_deref()?.split_once('.')?.1.to_owned());
+        nodes.retain(|node| instance_of(node).is_some_and(|id| self.instances.contains(&id)));
         nodes.retain(|node| !local || pods_on(node) > 0);
         // The best there are: a node that is not ready, or about to go, is better than none.
         if nodes.iter().any(|node| !is_leaving(node)) {
@@ -82,7 +87,7 @@ impl Cluster {
         let backend = |node: &&Node| {
             let weight = if local { pods_on(node).to_string() } else { weight.to_owned() };
             Some(Backend {
-                id: node.metadata.name.as_deref()?.split_once('.')?.1.to_owned(),
+                id: instance_of(node)?,
                 address: address_of(node).unwrap_or_default(),
                 is_pod: false,
                 port: port.node_port.unwrap_or_default(),

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use ipnet::IpNet;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
-    cloud::{AccessList, AccessListId, CloudProvider, Error, action::CreateAccessList},
+    cloud::{AccessList, AccessListId, Class, CloudProvider, Error, action::CreateAccessList},
     controllers::service::ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
 };
 
@@ -24,6 +24,8 @@ pub struct KnownLists {
     inner: Mutex<Option<BTreeMap<String, BTreeMap<AccessListId, OwnList>>>>,
     /// An answer about a list was lost, so that there may be one that is not known.
     doubted: AtomicBool,
+    /// How often in a row the cloud refused to show any.
+    refusals: AtomicU32,
     /// Held while they are looked up, so that this is done once and not by each worker.
     looking: AsyncMutex<()>,
 }
@@ -37,6 +39,9 @@ pub struct OwnList {
     /// It could not be deleted because a listener uses it.
     pub in_use: bool,
 }
+
+/// So many refusals in a row are believed.
+const REFUSALS: u32 = 3;
 
 // === impl OwnList ===
 
@@ -57,8 +62,13 @@ impl KnownLists {
         if self.inner.lock().is_some() {
             return Ok(());
         }
+        let found = cloud.access_lists(CLUSTER_TAG, cluster).await;
+        match &found {
+            Err(error) if error.class == Class::Denied => drop(self.refusals.fetch_add(1, Ordering::Relaxed)),
+            _ => self.refusals.store(0, Ordering::Relaxed),
+        }
         let mut all = BTreeMap::<String, BTreeMap<_, _>>::new();
-        for list in cloud.access_lists(CLUSTER_TAG, cluster).await? {
+        for list in found? {
             // Without the Service's mark it is not ours.
             if let Some(name) = list.tags.get(OWNER_TAG).cloned() {
                 let own = OwnList { list, entries: None, in_use: false };
@@ -85,7 +95,7 @@ impl KnownLists {
         let entries = cloud.access_entries(&own.list.id).await?;
         let entries = entries.ok_or_else(|| {
             let id = own.list.id.to_string();
-            Error::new(crate::cloud::Class::NotFound, "DescribeAccessControlListAttribute", id, "it is gone")
+            Error::new(Class::NotFound, "DescribeAccessControlListAttribute", id, "it is gone")
         })?;
         let own = OwnList { entries: Some(entries), ..own };
         self.put(owner, own.clone());
@@ -130,5 +140,11 @@ impl KnownLists {
     /// Whether there may be lists that are not known although they were looked up.
     pub fn is_doubted(&self) -> bool {
         self.doubted.load(Ordering::Relaxed)
+    }
+
+    /// Whether the account may not see any lists, and so has made none: it was refused too often for
+    /// something that passes.
+    pub fn are_beyond_our_rights(&self) -> bool {
+        self.refusals.load(Ordering::Relaxed) >= REFUSALS
     }
 }

@@ -147,12 +147,15 @@ impl Controller {
     ) -> Result<(), Failure> {
         let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
         let limits = ranges.is_some_and(|ranges| !ranges.is_empty());
-        if limits {
-            // A list is likely, and a refusal may pass: the Service waits rather than leave one behind. Without
-            // the ranges in its spec it goes all the same.
-            self.lists.look(&*self.cloud, &self.options.cluster_id).await?;
-        } else if self.lists.is_doubted() || !self.records.is_settled(key) {
-            self.look_for_lists().await?;
+        if limits || self.lists.is_doubted() || !self.records.is_settled(key) {
+            // A refusal may pass: the Service waits for that rather than leave a list behind. Without ranges in
+            // its spec, it does not wait for ever.
+            match self.lists.look(&*self.cloud, &self.options.cluster_id).await {
+                Err(error) if error.class == Class::Denied && !limits && self.lists.are_beyond_our_rights() => {
+                    tracing::debug!(%error, "access control lists cannot be seen; there are none of ours, then");
+                }
+                outcome => outcome?,
+            }
         }
         let mut access = AccessPass::new(&*self.cloud, &self.lists, owner);
         if release {
