@@ -42,6 +42,11 @@ pub fn metrics_router(metrics: Metrics) -> Router {
     Router::new().route("/metrics", get(scrape)).with_state(metrics)
 }
 
+/// `/configz`: the configuration in force, a setting a line. Only for callers who may know it.
+pub fn configz_router(settings: impl Fn() -> String + Clone + Send + Sync + 'static) -> Router {
+    Router::new().route("/configz", get(async move || settings()))
+}
+
 /// Serves until cancelled; requests in hand are finished.
 pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) -> std::io::Result<()> {
     axum::serve(listener, router).with_graceful_shutdown(cancel.cancelled_owned()).await

@@ -306,7 +306,9 @@ impl Daemon {
         let serving = &self.config.serving;
         let (health, metrics) = (admin::health_router(checks), admin::metrics_router(self.metrics.clone()));
         if let Some(secure) = &serving.secure {
-            self.serve_securely(tasks, secure, health.clone().merge(metrics.clone())).await?;
+            let current = self.current.subscribe();
+            let configz = admin::configz_router(move || current.borrow().lines());
+            self.serve_securely(tasks, secure, health.clone().merge(metrics.clone()).merge(configz)).await?;
         }
         let text = |address: &Option<BindAddress>| address.as_ref().map_or_else(String::new, ToString::to_string);
         for (flag, address, router) in [

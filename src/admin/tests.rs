@@ -33,6 +33,16 @@ fn mk_router() -> (Router, Arc<AtomicBool>) {
 }
 
 #[tokio::test]
+async fn the_configuration_is_told_as_it_is_when_asked() {
+    let settings = Arc::new(parking_lot::Mutex::new("workers=3\n".to_owned()));
+    let shown = settings.clone();
+    let router = configz_router(move || shown.lock().clone());
+    assert_eq!(get(&router, "/configz").await, (200, "workers=3\n".into()));
+    *settings.lock() = "workers=5\n".to_owned();
+    assert_eq!(get(&router, "/configz").await, (200, "workers=5\n".into()));
+}
+
+#[tokio::test]
 async fn probes_pass_while_all_checks_do() {
     let (router, fine) = mk_router();
     for endpoint in ["/healthz", "/livez", "/readyz", "/healthz/ping", "/healthz/default", "/readyz/caches"] {

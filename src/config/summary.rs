@@ -8,6 +8,13 @@ use crate::telemetry::Format;
 
 // === impl Config ===
 
+impl Config {
+    /// The same with a setting a line.
+    pub fn lines(&self) -> String {
+        self.to_string().replace(' ', "\n") + "\n"
+    }
+}
+
 impl Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

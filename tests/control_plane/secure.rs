@@ -47,7 +47,7 @@ fn the_api_server_says_who_may_read_the_metrics_and_a_renewed_certificate_needs_
     let entries = play_in(&theatre, async |stage: Stage| {
         let kubectl = |arguments: &[&str]| theatre.plane.kubectl(arguments);
         let (scraper, stranger) = (token_of(&theatre, "scraper"), token_of(&theatre, "stranger"));
-        kubectl(&["create", "clusterrole", "scraping", "--verb=get", "--non-resource-url=/metrics"]);
+        kubectl(&["create", "clusterrole", "scraping", "--verb=get", "--non-resource-url=/metrics,/configz"]);
         kubectl(&[
             "create",
             "clusterrolebinding",
@@ -75,7 +75,10 @@ fn the_api_server_says_who_may_read_the_metrics_and_a_renewed_certificate_needs_
 
         let (code, text) = answers("/metrics", Some(&scraper)).await.unwrap();
         assert!(code == 200 && text.contains("leader_election_master_status"), "{code} {text}");
+        let (code, text) = answers("/configz", Some(&scraper)).await.unwrap();
+        assert!(code == 200 && text.contains("\ncluster_id="), "{code} {text}");
         for (path, token, expected) in [
+            ("/configz", Some(stranger.as_str()), 403),
             ("/metrics", Some(stranger.as_str()), 403),
             ("/metrics", Some("nobody"), 401),
             ("/metrics", None, 401),
