@@ -67,6 +67,27 @@ fn eni(addresses: &[String]) -> Vec<String> {
 }
 
 #[test]
+fn a_change_of_the_mode_for_all_services_moves_listeners_to_groups_with_members() {
+    play(|stage| async move {
+        let replica = stage.start_with(&["--leader-elect=false"], json!({}));
+        stage.joined(2).await;
+        let all = addresses(&stage, 1);
+        slice(&stage, &all[..1]);
+        let spec = json!({ "type": "LoadBalancer", "ports": [{ "port": 80, "targetPort": 8080 }] });
+        stage.expose("web", &[], spec);
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(5)).await;
+        assert!(members(&stage).iter().all(|member| member.starts_with("ecs ")), "{:?}", members(&stage));
+        replica.stop().await.unwrap();
+        let _replica = stage.start_with(&["--leader-elect=false"], json!({ "serviceBackendType": "eni" }));
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(members(&stage), eni(&all[..1]), "and no group is left from before");
+        let [group] = &stage.all_groups()[..] else { panic!("{:?}", stage.all_groups()) };
+        assert_eq!(stage.only_listener().unwrap().group(), Some(group.id.as_str()));
+    });
+}
+
+#[test]
 fn members_stay_while_the_cloud_shows_no_interfaces() {
     use ccm::sim::cloud::{Fault, FaultKind};
     play(|stage| async move {
