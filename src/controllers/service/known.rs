@@ -5,6 +5,7 @@
 //! lost: then the knowledge is dropped, and the next pass looks.
 
 pub mod once;
+pub mod refusals;
 pub mod roster;
 
 use std::collections::{BTreeMap, BTreeSet};

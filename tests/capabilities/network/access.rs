@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ccm::sim::cloud::ecs::SecurityGroup;
+use ccm::sim::cloud::{Fault, FaultKind, ecs::SecurityGroup};
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
@@ -103,6 +103,51 @@ fn a_deleted_service_leaves_no_security_group_and_a_restart_writes_nothing() {
         assert_eq!(writes(&stage), Vec::<String>::new());
         gone(&stage).await;
         assert!(own_group(&stage).is_none() && balancers(&stage).is_empty());
+    });
+}
+
+/// Credentials from before may not allow anything about security groups. Services that need none must not care.
+#[test]
+fn services_without_ranges_need_no_rights_about_security_groups() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        stage.joined(1).await;
+        expose_with(&stage, &[], limited(json!([])));
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(5)).await;
+        replica.stop().await.unwrap();
+        stage.cloud().inject(Fault::on("ecs.DescribeSecurityGroups", FaultKind::Denied));
+        // It looks as if a process before had been stopped halfway.
+        let label = json!({ "metadata": { "labels": { "service.beta.kubernetes.io/hash": "0" } } });
+        stage.world.kube.patch::<Service>("default", "web", label).unwrap();
+        let replica = stage.start_alone();
+        stage.pass(Duration::from_secs(30)).await;
+        let failed = stage.told("web").iter().any(|(reason, _)| reason.contains("Fail"));
+        assert!(!failed, "{:?}", stage.told("web"));
+        replica.kill().await;
+        let _replica = stage.start_alone();
+        gone(&stage).await;
+        assert!(balancers(&stage).is_empty());
+    });
+}
+
+#[test]
+fn a_refusal_that_passes_leaves_no_security_group_behind() {
+    play(|stage| async move {
+        let replica = stage.start_alone();
+        stage.joined(1).await;
+        expose_with(&stage, &[], limited(json!(["10.0.0.0/8"])));
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(5)).await;
+        replica.kill().await;
+        stage.world.kube.delete::<Service>("default", "web").unwrap();
+        stage.cloud().inject(Fault::on("ecs.DescribeSecurityGroups", FaultKind::Denied));
+        let _replica = stage.start_alone();
+        stage.pass(Duration::from_secs(60)).await;
+        assert!(own_group(&stage).is_some() && stage.service("web").is_some(), "{:?}", stage.told("web"));
+        stage.cloud().clear_faults();
+        stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
+        assert!(own_group(&stage).is_none());
     });
 }
 

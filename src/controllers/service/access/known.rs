@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use ipnet::IpNet;
@@ -14,7 +14,10 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
     cloud::{AccessList, AccessListId, Class, CloudProvider, Error, action::CreateAccessList},
-    controllers::service::ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
+    controllers::service::{
+        known::refusals::Refusals,
+        ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
+    },
 };
 
 /// The lists as last seen or written.
@@ -24,8 +27,8 @@ pub struct KnownLists {
     inner: Mutex<Option<BTreeMap<String, BTreeMap<AccessListId, OwnList>>>>,
     /// An answer about a list was lost, so that there may be one that is not known.
     doubted: AtomicBool,
-    /// How often in a row the cloud refused to show any.
-    refusals: AtomicU32,
+    /// To show any.
+    refusals: Refusals,
     /// Held while they are looked up, so that this is done once and not by each worker.
     looking: AsyncMutex<()>,
 }
@@ -39,9 +42,6 @@ pub struct OwnList {
     /// It could not be deleted because a listener uses it.
     pub in_use: bool,
 }
-
-/// So many refusals in a row are believed.
-const REFUSALS: u32 = 3;
 
 // === impl OwnList ===
 
@@ -63,10 +63,7 @@ impl KnownLists {
             return Ok(());
         }
         let found = cloud.access_lists(CLUSTER_TAG, cluster).await;
-        match &found {
-            Err(error) if error.class == Class::Denied => drop(self.refusals.fetch_add(1, Ordering::Relaxed)),
-            _ => self.refusals.store(0, Ordering::Relaxed),
-        }
+        self.refusals.note(&found);
         let mut all = BTreeMap::<String, BTreeMap<_, _>>::new();
         for list in found? {
             // Without the Service's mark it is not ours.
@@ -145,6 +142,6 @@ impl KnownLists {
     /// Whether the account may not see any lists, and so has made none: it was refused too often for
     /// something that passes.
     pub fn are_beyond_our_rights(&self) -> bool {
-        self.refusals.load(Ordering::Relaxed) >= REFUSALS
+        self.refusals.are_for_good()
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     controllers::service::{
         known::{
             once::Once,
+            refusals::Refusals,
             roster::{Roster, named_once, several},
         },
         ownership::{CLUSTER_TAG, OWNER_TAG, Owner},
@@ -31,6 +32,8 @@ use crate::{
 pub struct Known {
     inner: Mutex<Inner>,
     inventory: Once,
+    /// To show any security group.
+    refusals: Refusals,
 }
 
 #[derive(Default)]
@@ -182,7 +185,9 @@ impl Known {
         if let Some(known) = self.inner.lock().sources.get(&name) {
             return Ok(known.clone());
         }
-        let mut found = cloud.security_groups_by_tag(OWNER_TAG, &name).await?;
+        let found = cloud.security_groups_by_tag(OWNER_TAG, &name).await;
+        self.refusals.note(&found);
+        let mut found = found?;
         if found.len() > 1 {
             let ids: Vec<String> = found.iter().map(|group| group.id.to_string()).collect();
             return Err(Error::new(
@@ -195,6 +200,11 @@ impl Known {
         let found = found.pop();
         self.inner.lock().sources.insert(name, found.clone());
         Ok(found)
+    }
+
+    /// Whether the account may not see any security group, and so has made none.
+    pub fn sources_are_beyond_our_rights(&self) -> bool {
+        self.refusals.are_for_good()
     }
 
     /// Notes what is there for `owner` after a change was begun.

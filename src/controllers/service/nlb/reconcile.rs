@@ -118,6 +118,7 @@ impl Controller {
             None => None,
         };
         let state = self.find_network(key, service, &owner, &requested, had_finalizer).await?;
+        let state = self.with_forgotten_sources(key, service, &owner, &requested, state).await?;
         let behind = self.look_behind(key, service, &requested, &state, waiting, backends).await?;
         let mut desired = self.network_desired(service, &owner, requested, &behind, &ranges, &state);
         self.tell_of_members(key, &object, &desired);
@@ -156,6 +157,32 @@ impl Controller {
         self.conclude(key, service, state, outcome, problems, unsettled).await
     }
 
+    /// With the security group that a process before this one may have made without telling anybody. Whoever
+    /// is not allowed to see any has made none.
+    async fn with_forgotten_sources(
+        &self,
+        key: &Key,
+        service: &Service,
+        owner: &Owner,
+        requested: &NetworkRequested,
+        state: State,
+    ) -> Result<State, Failure> {
+        let may_be_there = requested.id.is_none()
+            && state.sources.is_none()
+            && !is_limited(service)
+            && self.may_have_stopped_halfway(key, service, Kind::Nlb);
+        if !may_be_there {
+            return Ok(state);
+        }
+        match self.network.known.sources(&*self.cloud, owner).await {
+            Err(error) if error.class == Class::Denied => {
+                tracing::debug!(%error, "security groups cannot be seen; there is none of ours, then");
+                Ok(state)
+            }
+            looked => Ok(State { sources: Some(looked?), ..state }),
+        }
+    }
+
     /// What should be there, with the token for making it.
     fn network_desired(
         &self,
@@ -168,8 +195,8 @@ impl Controller {
     ) -> Desired {
         let families = requested.members.families(self.options.ipv6_members);
         let mut desired = desired::desired(service, requested, behind.around(ranges, families, &self.options));
-        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some()
-            || self.may_have_stopped_halfway(&Key::of(service), service, Kind::Nlb);
+        let is_there = state.sources.as_ref().is_some_and(Option::is_some);
+        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some() || is_there;
         // What a lost one was made with makes no new one.
         let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
         desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(owner)));
@@ -412,12 +439,19 @@ impl Controller {
             }
             return Ok(progress);
         }
-        let limits = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
         let in_groups = state.load_balancer.iter().any(|there| !there.load_balancer.security_groups.is_empty());
-        let limits = limits.is_some_and(|all| !all.is_empty()) || labelled(service, SECURITY_GROUP_LABEL).is_some();
+        let limits = is_limited(service);
         // A process before this one may have made it and have told nobody.
         if in_groups || limits || !self.records.is_settled(key) {
-            state.sources = Some(known.sources(&*self.cloud, owner).await?);
+            state.sources = match known.sources(&*self.cloud, owner).await {
+                // A refusal may pass: the Service waits for that rather than leave a group behind. Where nothing
+                // speaks for one, it does not wait for ever.
+                Err(error) if error.class == Class::Denied && !limits && known.sources_are_beyond_our_rights() => {
+                    tracing::debug!(%error, "security groups cannot be seen; there is none of ours, then");
+                    None
+                }
+                looked => Some(looked?),
+            };
         }
         let mut pass = self.network_pass(key, owner, state);
         let done = pass.dismantle(|state| plan::delete(owner, state)).await;
@@ -450,6 +484,12 @@ impl Controller {
 
 fn labelled<'a>(service: &'a Service, key: &str) -> Option<&'a str> {
     service.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+/// Whether the Service asks for source ranges, or has shown that it has a security group for them.
+fn is_limited(service: &Service) -> bool {
+    let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+    ranges.is_some_and(|all| !all.is_empty()) || labelled(service, SECURITY_GROUP_LABEL).is_some()
 }
 
 /// The ranges that clients may come from; empty if everybody may.
