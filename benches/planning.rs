@@ -62,6 +62,7 @@ impl Scene {
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_secs(6 * 60 * 60),
+            looks_for_strays: false,
         };
         let mut scene = Self {
             service: serde_json::from_value(service).unwrap(),

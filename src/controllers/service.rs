@@ -82,6 +82,9 @@ pub struct Options {
     pub settle: Duration,
     /// How often each load balancer is read again to find what was changed by hand.
     pub audit_period: Duration,
+    /// Whether to look for pods that wait in vain for a load balancer, of whichever kind: one controller that
+    /// does is enough.
+    pub looks_for_strays: bool,
 }
 
 /// A Service by namespace and name.
@@ -136,6 +139,7 @@ impl Options {
             workers: 3,
             settle: Duration::from_secs(1),
             audit_period: Duration::from_hours(6),
+            looks_for_strays: false,
         }
     }
 }
@@ -214,11 +218,12 @@ impl Controller {
         tasks.spawn(self.clone().collect_member_changes(cancel.clone()));
         tasks.spawn(self.clone().watch_gates(cancel.clone()));
         tasks.spawn(self.clone().audit(cancel.clone()));
-        match self.kind {
-            // Whichever kind they wait for; one controller that looks is enough.
-            Kind::Clb => tasks.spawn(self.clone().look_for_strays(cancel.clone())),
-            Kind::Nlb => tasks.spawn(self.clone().poll_jobs(cancel.clone())),
-        };
+        if self.options.looks_for_strays {
+            tasks.spawn(self.clone().look_for_strays(cancel.clone()));
+        }
+        if self.kind == Kind::Nlb {
+            tasks.spawn(self.clone().poll_jobs(cancel.clone()));
+        }
         cancel.cancelled().await;
         self.queue.shut_down();
         while tasks.join_next().await.is_some() {}

@@ -182,6 +182,11 @@ impl Daemon {
             workers: config.service.workers,
             settle: SETTLE,
             audit_period: AUDIT_PERIOD,
+            looks_for_strays: SERVICE_CONTROLLERS
+                .iter()
+                .find(|(enabled, _)| parts.enables(*enabled))
+                .map(|found| found.1)
+                == Some(kind),
         };
         let recorder = self.recorder(match kind {
             Kind::Clb => "service-controller",

@@ -107,7 +107,7 @@ fn members_stay_while_the_cloud_shows_no_interfaces() {
 }
 
 /// A pod that is ready only once the Services named have it.
-fn gated_pod(stage: &Stage, name: &str, address: &str, gates: &[&str]) -> Pod {
+pub fn gated_pod(stage: &Stage, name: &str, address: &str, gates: &[&str]) -> Pod {
     let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status });
     let gates: Vec<Value> = gates.iter().map(|gate| json!({ "conditionType": format!("{GATE}{gate}") })).collect();
     let pod = json!({
@@ -133,7 +133,7 @@ fn set_containers_ready(stage: &Stage, name: &str, ready: bool) {
 }
 
 /// A slice of `service` in which these pods are not ready.
-fn unready_slice(stage: &Stage, service: &str, pods: &[(&str, &Pod, &str)]) {
+pub fn unready_slice(stage: &Stage, service: &str, pods: &[(&str, &Pod, &str)]) {
     let endpoints: Vec<Value> = pods
         .iter()
         .map(|(name, pod, address)| {

@@ -7,7 +7,10 @@ use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 use serde_json::{Value, json};
 
 use super::{annotate, expose_with, gone, groups, key, shown};
-use crate::support::{Stage, play};
+use crate::{
+    pods::{gated_pod, unready_slice},
+    support::{Stage, play},
+};
 
 const GATE: &str = "service.readiness.alibabacloud.com/web";
 const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
@@ -167,5 +170,42 @@ fn one_that_no_interface_has_is_told_and_a_service_that_goes_lets_its_pods_know(
         let pod = names(&stage).pop_first().unwrap();
         let told = stage.told(&pod);
         assert!(told.iter().any(|(_, message)| message.contains("which gives up its load balancer")), "{told:?}");
+    });
+}
+
+/// S04: whichever kinds of load balancers there are, somebody looks for pods that nobody comes across.
+#[test]
+fn a_gate_in_vain_is_told_where_there_are_only_network_load_balancers_and_once_where_there_are_both() {
+    for controllers in ["--controllers=node,nlb", "--controllers=node,service,nlb"] {
+        play(|stage| async move {
+            let _replica = stage.start_with(&["--leader-elect=false", controllers], json!({}));
+            let pod = gated_pod(&stage, "lost", "10.9.9.1", &["gone", "plain", "web"]);
+            stage.expose("plain", &[], json!({ "type": "ClusterIP", "ports": [{ "port": 80 }] }));
+            web(&stage, &[ENI]);
+            unready_slice(&stage, "plain", &[("lost", &pod, "10.9.9.1")]);
+            stage.pass(Duration::from_secs(600)).await;
+            let mut told: Vec<String> = stage.told("lost").into_iter().map(|(_, message)| message).collect();
+            told.sort();
+            assert_eq!(told.len(), 3, "{controllers}: {told:?}");
+            assert!(told[0].contains("the Service gone, which does not exist"), "{told:?}");
+            assert!(told[1].contains("the Service plain, which gets no load balancer"), "{told:?}");
+            assert!(told[2].contains("the Service web, which does not select the pod"), "{told:?}");
+        });
+    }
+}
+
+/// A pass over one Service comes across pods that wait for others, too.
+#[test]
+fn a_gate_that_nobody_serves_is_told_on_a_pod_of_a_network_load_balancer() {
+    play(|stage| async move {
+        let _replica = stage.start_with(&["--leader-elect=false", "--controllers=node,nlb"], json!({}));
+        stage.joined(1).await;
+        let pod = gated_pod(&stage, "web-1", "10.9.9.1", &["web", "gone"]);
+        unready_slice(&stage, "web", &[("web-1", &pod, "10.9.9.1")]);
+        web(&stage, &[]);
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(20)).await;
+        let told = stage.told("web-1");
+        assert!(told.len() == 1 && told[0].1.contains("the Service gone, which does not exist"), "{told:?}");
     });
 }
