@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 
+use self::wire::security_group;
 use super::{
     Alibaba,
     lists::{by_load_balancer, join, side_by_side},
@@ -121,7 +122,7 @@ impl NetworkLoadBalancers for Alibaba {
             .param("Tag.1.Key", tag_key)
             .param("Tag.1.Value", tag_value)
             .param("MaxResults", PAGE);
-        let mut found = self.client().read_by_token::<wire::SecurityGroups>(request).await?;
+        let mut found = self.client().read_by_token::<security_group::SecurityGroups>(request).await?;
         found.retain(|group| group.may_have_tag(tag_key, tag_value));
         let mut groups = Vec::new();
         for group in found {
@@ -129,7 +130,7 @@ impl NetworkLoadBalancers for Alibaba {
                 .about(&group.id)
                 .param("SecurityGroupId", &group.id)
                 .param("Direction", "ingress");
-            let reply = self.client().call::<wire::SecurityGroupAttribute>(&request).await?;
+            let reply = self.client().call::<security_group::SecurityGroupAttribute>(&request).await?;
             groups.push(group.into_group(reply));
         }
         Ok(groups)

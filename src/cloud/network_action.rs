@@ -73,7 +73,7 @@ pub enum NetworkAction {
     /// ECS `AuthorizeSecurityGroup`.
     AddRules { group: SecurityGroupId, rules: Vec<SourceRule> },
     /// ECS `RevokeSecurityGroup`, by the rules' ids.
-    RemoveRules { group: SecurityGroupId, rules: Vec<SourceRule> },
+    RemoveRules { group: SecurityGroupId, rules: Vec<String> },
     /// ECS `DeleteSecurityGroup`.
     DeleteSecurityGroup { group: SecurityGroupId },
 }

@@ -177,6 +177,8 @@ pub struct SecurityGroup {
     pub name: String,
     pub description: String,
     pub rules: Vec<SourceRule>,
+    /// Rules about less than all traffic from one address range, by id (`sgr-…`): their descriptions.
+    pub others: BTreeMap<String, String>,
 }
 
 /// What a security group does with traffic from an address range, whatever protocol and port.

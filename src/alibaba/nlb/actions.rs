@@ -147,8 +147,9 @@ pub(super) fn request(action: &NetworkAction) -> Request {
         NetworkAction::AddRules { group, rules } => (1..)
             .zip(rules)
             .fold(of_security_group("AuthorizeSecurityGroup", group), |request, (n, rule)| with_rule(request, n, rule)),
-        NetworkAction::RemoveRules { group, rules } => of_security_group("RevokeSecurityGroup", group)
-            .list("SecurityGroupRuleId", rules.iter().map(|rule| &rule.id)),
+        NetworkAction::RemoveRules { group, rules } => {
+            of_security_group("RevokeSecurityGroup", group).list("SecurityGroupRuleId", rules)
+        }
         NetworkAction::DeleteSecurityGroup { group } => {
             // This call takes no token; a second attempt finds nothing and is done.
             Request::write(Product::Ecs, "DeleteSecurityGroup")

@@ -16,7 +16,7 @@ use crate::{
     cloud::{
         self, AddressType, JobState, LoadBalancerId, Member, MemberKind, NetworkGroup, NetworkGroupKind,
         NetworkGroupStatus, NetworkListener, NetworkListenerSettings, NetworkListenerStatus, NetworkLoadBalancer,
-        NetworkProtocol, NetworkStatus, PortRange, RulePolicy, ServerGroupId, SourceRule,
+        NetworkProtocol, NetworkStatus, PortRange, ServerGroupId,
     },
 };
 
@@ -24,7 +24,7 @@ macro_rules! page {
     ($(#[$doc:meta])* $page:ident, $field:literal, $item:ident, $key:expr) => {
         $(#[$doc])*
         #[derive(Deserialize)]
-        pub(super) struct $page {
+        pub(in crate::alibaba::nlb) struct $page {
             #[serde(rename = $field)]
             items: Option<List<$item>>,
             #[serde(default, rename = "NextToken", deserialize_with = "decode::optional_text")]
@@ -48,6 +48,8 @@ macro_rules! page {
     };
 }
 
+pub(super) mod security_group;
+
 page!(
     /// `ListLoadBalancers`
     LoadBalancers, "LoadBalancers", LoadBalancer, |item| item.load_balancer_id.clone()
@@ -69,10 +71,6 @@ page!(
 page!(
     /// `ListListenerCertificates`
     Certificates, "Certificates", Certificate, |item| item.id.clone()
-);
-page!(
-    /// ECS `DescribeSecurityGroups`
-    SecurityGroups, "SecurityGroups", SecurityGroup, |item| item.id.clone()
 );
 
 #[derive(Deserialize)]
@@ -249,46 +247,6 @@ pub(super) struct Changed {
     /// There in every answer that is one.
     #[serde(rename = "RequestId", deserialize_with = "decode::text")]
     _request: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct SecurityGroup {
-    #[serde(rename = "SecurityGroupId")]
-    pub(super) id: String,
-    #[serde(default, rename = "SecurityGroupName", deserialize_with = "decode::text")]
-    name: String,
-    #[serde(default, rename = "Description", deserialize_with = "decode::text")]
-    description: String,
-    #[serde(rename = "Tags")]
-    tags: Option<List<Tag>>,
-}
-
-/// ECS `DescribeSecurityGroupAttribute`
-#[derive(Deserialize)]
-pub(super) struct SecurityGroupAttribute {
-    #[serde(rename = "Permissions")]
-    permissions: List<Permission>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Permission {
-    #[serde(default, deserialize_with = "decode::text")]
-    security_group_rule_id: String,
-    #[serde(default, deserialize_with = "decode::text")]
-    policy: String,
-    #[serde(default, deserialize_with = "decode::optional_number")]
-    priority: Option<u8>,
-    #[serde(default, deserialize_with = "decode::text")]
-    ip_protocol: String,
-    #[serde(default, deserialize_with = "decode::text")]
-    port_range: String,
-    #[serde(default, deserialize_with = "decode::optional_text")]
-    source_cidr_ip: Option<String>,
-    #[serde(default, deserialize_with = "decode::optional_text")]
-    ipv6_source_cidr_ip: Option<String>,
-    #[serde(default, deserialize_with = "decode::text")]
-    description: String,
 }
 
 /// The weight that the cloud gives a member that was added without one.
@@ -516,44 +474,5 @@ impl Jobs {
             (job.id, state)
         };
         self.jobs.into_iter().map(state).collect()
-    }
-}
-
-// === impl SecurityGroup ===
-
-impl SecurityGroup {
-    pub(super) fn may_have_tag(&self, key: &str, value: &str) -> bool {
-        may_have_tag(self.tags.as_ref(), key, value)
-    }
-
-    pub(super) fn into_group(self, attribute: SecurityGroupAttribute) -> cloud::SecurityGroup {
-        cloud::SecurityGroup {
-            id: self.id.into(),
-            name: self.name,
-            description: self.description,
-            rules: attribute.permissions.into_iter().filter_map(Permission::into_rule).collect(),
-        }
-    }
-}
-
-// === impl Permission ===
-
-impl Permission {
-    /// `None` for rules that are not about an address range, or not about all ports and protocols:
-    /// such a rule is not this program's.
-    fn into_rule(self) -> Option<SourceRule> {
-        let source = self.source_cidr_ip.or(self.ipv6_source_cidr_ip)?;
-        let source = source.parse().ok().or_else(|| source.parse::<std::net::IpAddr>().ok().map(Into::into))?;
-        if !self.ip_protocol.eq_ignore_ascii_case("all") || self.port_range != "-1/-1" {
-            return None;
-        }
-        let drops = self.policy.eq_ignore_ascii_case("drop");
-        Some(SourceRule {
-            id: self.security_group_rule_id,
-            source,
-            policy: if drops { RulePolicy::Drop } else { RulePolicy::Accept },
-            priority: self.priority.unwrap_or(1),
-            description: self.description,
-        })
     }
 }

@@ -20,7 +20,10 @@ fn rules(stage: &Stage) -> Vec<String> {
     let mut words: Vec<String> = own_group(stage)
         .rules
         .iter()
-        .map(|rule| format!("{} {} {} {}", rule.policy, rule.source, rule.priority, rule.description))
+        .map(|rule| {
+            let ports = format!("{} {}{}", rule.protocol, rule.ports, rule.destination);
+            format!("{} {} {} {ports} {}", rule.policy, rule.source, rule.priority, rule.description)
+        })
         .collect();
     words.sort();
     words
@@ -66,7 +69,7 @@ fn the_security_group_gets_its_name_and_its_rules_back_and_keeps_those_of_others
         stage.clear_calls();
         stage.pass(AUDIT).await;
         let mut expected = as_it_was;
-        expected.push("Accept 7.7.7.0/24 1 of somebody else".to_owned());
+        expected.push("Accept 7.7.7.0/24 1 ALL -1/-1 of somebody else".to_owned());
         expected.sort();
         assert_eq!(rules(&stage), expected, "{:?}", stage.told("web"));
         let after = own_group(&stage);
@@ -84,6 +87,35 @@ fn the_security_group_gets_its_name_and_its_rules_back_and_keeps_those_of_others
         stage.pass(AUDIT).await;
         assert_eq!(writes(&stage), Vec::<String>::new());
     });
+}
+
+/// Somebody leaves less of our rules: of a port, of a protocol, of a destination, of other clients.
+#[test]
+fn rules_that_were_narrowed_are_made_whole_and_nothing_is_left_of_them() {
+    let narrowings: [&[(&str, &str)]; 4] = [
+        &[("IpProtocol", "TCP"), ("PortRange", "80/80")],
+        &[("DestCidrIp", "10.0.0.1/32")],
+        &[("Priority", "50"), ("IpProtocol", "UDP")],
+        &[("SourceCidrIp", "10.9.0.0/16")],
+    ];
+    for narrowing in narrowings {
+        play(|stage| async move {
+            let _replica = stage.start_alone();
+            stage.joined(1).await;
+            limited(&stage).await;
+            let as_it_was = rules(&stage);
+            let group = own_group(&stage);
+            for rule in &group.rules {
+                let rule = [("SecurityGroupId", group.id.as_str()), ("SecurityGroupRuleId", rule.id.as_str())];
+                stage.cloud().administer("ecs.ModifySecurityGroupRule", &[&rule, narrowing].concat()).unwrap();
+            }
+            assert_ne!(rules(&stage), as_it_was);
+            stage.clear_calls();
+            stage.pass(AUDIT).await;
+            assert_eq!(rules(&stage), as_it_was, "{narrowing:?}");
+            assert_eq!(writes(&stage), ["ecs.AuthorizeSecurityGroup", "ecs.RevokeSecurityGroup"], "once");
+        });
+    }
 }
 
 #[test]

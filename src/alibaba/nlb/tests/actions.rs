@@ -427,7 +427,7 @@ async fn rules_of_both_families_go_into_one_call() {
     );
     assert_eq!(effect.made, Made::SecurityGroup("sg-1".into()));
     let rule = |source: &str, policy, priority| SourceRule {
-        id: "sgr-1".to_owned(),
+        id: String::new(),
         source: source.parse().unwrap(),
         policy,
         priority,
@@ -435,7 +435,7 @@ async fn rules_of_both_families_go_into_one_call() {
     };
     let rules = vec![rule("10.0.0.0/8", RulePolicy::Accept, 1), rule("::/0", RulePolicy::Drop, 100)];
     assert_eq!(
-        sent(NetworkAction::AddRules { group: "sg-1".into(), rules: rules.clone() }).await,
+        sent(NetworkAction::AddRules { group: "sg-1".into(), rules }).await,
         [
             "Action=AuthorizeSecurityGroup",
             "Permissions.1.Description=d",
@@ -454,7 +454,7 @@ async fn rules_of_both_families_go_into_one_call() {
         ]
     );
     assert_eq!(
-        sent(NetworkAction::RemoveRules { group: "sg-1".into(), rules: rules[..1].to_vec() }).await,
+        sent(NetworkAction::RemoveRules { group: "sg-1".into(), rules: vec!["sgr-1".to_owned()] }).await,
         ["Action=RevokeSecurityGroup", "SecurityGroupId=sg-1", "SecurityGroupRuleId.1=sgr-1"]
     );
     let name =

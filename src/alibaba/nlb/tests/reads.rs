@@ -253,7 +253,11 @@ async fn security_groups_come_with_rules_about_address_ranges() {
                 {"SecurityGroupRuleId": "sgr-3", "Policy": "Accept", "Priority": "1", "IpProtocol": "TCP",
                  "PortRange": "22/22", "SourceCidrIp": "10.0.0.0/8"},
                 {"SecurityGroupRuleId": "sgr-4", "Policy": "Accept", "Priority": "1", "IpProtocol": "ALL",
-                 "PortRange": "-1/-1", "SourceGroupId": "sg-2"}]}}),
+                 "PortRange": "-1/-1", "SourceGroupId": "sg-2"},
+                {"SecurityGroupRuleId": "sgr-5", "Policy": "Accept", "Priority": "1", "IpProtocol": "ALL",
+                 "PortRange": "-1/-1", "SourcePortRange": "1/80", "SourceCidrIp": "10.0.0.0/8", "Description": "d"},
+                {"SecurityGroupRuleId": "sgr-6", "Policy": "Accept", "Priority": "1", "IpProtocol": "ALL",
+                 "PortRange": "-1/-1", "SourceCidrIp": "10.0.0.0/8", "DestCidrIp": "10.0.0.1", "Description": "d"}]}}),
         );
     let groups = script.cloud().security_groups_by_tag(KEY, "a1").await.unwrap();
     let rules = &groups[0].rules;
@@ -263,4 +267,6 @@ async fn security_groups_come_with_rules_about_address_ranges() {
         (RulePolicy::Accept, 1, "10.0.0.0/8".to_owned())
     );
     assert_eq!((rules[1].policy, rules[1].source.to_string()), (RulePolicy::Drop, "::/0".to_owned()));
+    let others: Vec<(&str, &str)> = groups[0].others.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    assert_eq!(others, [("sgr-3", ""), ("sgr-4", ""), ("sgr-5", "d"), ("sgr-6", "d")]);
 }

@@ -3,6 +3,8 @@
 //! A change is written into the observation when the cloud has accepted it. What a job still works
 //! on is marked as such, takes no other change, and is settled when the job has succeeded.
 
+use std::collections::BTreeMap;
+
 use crate::cloud::{
     Made, Member, NetworkAction, NetworkEffect, NetworkGroup, NetworkGroupStatus, NetworkListener,
     NetworkListenerStatus, NetworkLoadBalancerState, NetworkStatus, SecurityGroup, ServerGroupId,
@@ -139,6 +141,7 @@ impl State {
                         name: create.name.clone(),
                         description: create.description.clone(),
                         rules: Vec::new(),
+                        others: BTreeMap::new(),
                     }));
                 }
             }
@@ -155,7 +158,8 @@ impl State {
             }
             NetworkAction::RemoveRules { rules, .. } => {
                 if let Some(Some(group)) = &mut self.sources {
-                    group.rules.retain(|rule| !rules.contains(rule));
+                    group.rules.retain(|rule| !rules.contains(&rule.id));
+                    group.others.retain(|id, _| !rules.contains(id));
                 }
             }
             NetworkAction::DeleteSecurityGroup { .. } => self.sources = Some(None),

@@ -63,15 +63,13 @@ impl Planner<'_> {
             |a: &SourceRule, b: &SourceRule| (a.source, a.policy, a.priority) == (b.source, b.policy, b.priority);
         let missing: Vec<SourceRule> =
             wanted.rules.iter().filter(|rule| !group.rules.iter().any(|there| same(there, rule))).cloned().collect();
-        let ours = |rule: &&SourceRule| rule.description == wanted.create.description;
-        let extra: Vec<SourceRule> = group
-            .rules
-            .iter()
-            .filter(ours)
-            .filter(|there| !wanted.rules.iter().any(|rule| same(there, rule)))
-            .cloned()
-            .collect();
-        if extra.iter().any(|rule| rule.id.is_empty()) {
+        let ours = |description: &str| description == wanted.create.description;
+        let is_wanted = |there: &SourceRule| wanted.rules.iter().any(|rule| same(there, rule));
+        let extra = group.rules.iter().filter(|there| ours(&there.description) && !is_wanted(there));
+        // Somebody has made less of them: the whole ones are missing, and come.
+        let narrowed = group.others.iter().filter(|(_, description)| ours(description)).map(|(id, _)| id);
+        let extra: Vec<String> = extra.map(|rule| &rule.id).chain(narrowed).cloned().collect();
+        if extra.iter().any(String::is_empty) {
             self.plan.needs_sources = true;
             return None;
         }
