@@ -2,6 +2,7 @@
 
 mod access;
 mod certificates;
+mod checks;
 mod drift;
 mod families;
 mod interrupted;

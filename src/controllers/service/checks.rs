@@ -1,9 +1,9 @@
-//! How a load balancer finds out by itself which of its members work, and whether it does: pure functions.
+//! Whether a load balancer finds out by itself which of its members work: pure functions.
 //!
-//! Where it does, it knows better than the conditions of nodes, see [`members`](super::members). With the
-//! traffic policy Local, kube-proxy answers on a port of each node whether it has ready pods of the Service
-//! (`spec.healthCheckNodePort`); a check of that port ends as soon as a pod begins to terminate, while a check
-//! of the node port ends with the pod.
+//! Where it does, it knows better than the conditions of nodes, see [`members`](super::members). How it does
+//! where the traffic policy is Local is in [`policy`].
+
+pub mod policy;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 
@@ -52,63 +52,6 @@ pub fn are_checked_by_groups(requested: &NetworkRequested, there: &[NetworkGroup
     let check = NetworkGroupSetting::HealthCheck;
     let says_no = |group: &NetworkGroup| group.settings.get(check) == Some("false");
     requested.group.get(check).map_or_else(|| !there.iter().any(says_no), |asked| asked == "true")
-}
-
-/// What kube-proxy is asked for; it answers on any path.
-const PATH: &str = "/healthz";
-/// The member's own port.
-const OWN_PORT: &str = "-520";
-/// Whoever asks for one of these says how members are checked.
-const HOW: &[Setting] = &[
-    Setting::HealthCheckType,
-    Setting::HealthCheckUri,
-    Setting::HealthCheckDomain,
-    Setting::HealthCheckHttpCode,
-    Setting::HealthCheckMethod,
-    Setting::HealthCheckConnectPort,
-];
-
-/// The check of kube-proxy's `port` for a listener of this protocol of which `asked` is asked; `None` if that
-/// says how members are checked or that they are not, or the protocol cannot.
-pub fn following(protocol: Protocol, port: u16, asked: &ListenerSettings) -> Option<ListenerSettings> {
-    let checks = protocol != Protocol::Udp && checks(protocol, check_of(asked));
-    if !checks || HOW.iter().any(|setting| asked.get(*setting).is_some()) {
-        return None;
-    }
-    let check = ListenerSettings::default()
-        .with(Setting::HealthCheckConnectPort, port.to_string())
-        .with(Setting::HealthCheckUri, PATH);
-    Some(if protocol == Protocol::Tcp { check.with(Setting::HealthCheckType, "http") } else { check })
-}
-
-/// What to set on a listener so that its check follows the traffic policy, or stops to follow one that does
-/// not hold any more. A listener that never followed is left alone unless the policy was seen to change: it
-/// may be older than this controller.
-pub fn change(
-    protocol: Protocol,
-    wanted: Option<&ListenerSettings>,
-    asked: &ListenerSettings,
-    there: &ListenerSettings,
-    policy_changed: bool,
-) -> Option<ListenerSettings> {
-    let port = there.get(Setting::HealthCheckConnectPort).unwrap_or(OWN_PORT);
-    let follows = there.get(Setting::HealthCheckUri) == Some(PATH)
-        && port != OWN_PORT
-        && (protocol != Protocol::Tcp || there.get(Setting::HealthCheckType) == Some("http"));
-    let change = match wanted {
-        Some(check) if follows || policy_changed => check.clone(),
-        None if follows => {
-            let own = ListenerSettings::default().with(Setting::HealthCheckConnectPort, OWN_PORT);
-            let mut own = match protocol {
-                Protocol::Tcp => own.with(Setting::HealthCheckType, "tcp"),
-                _ => own.with(Setting::HealthCheckUri, "/"),
-            };
-            own.overlay(asked);
-            own
-        }
-        _ => return None,
-    };
-    change.differ_from(there).then_some(change)
 }
 
 /// Listeners of TCP and UDP check their members unless told otherwise; those of HTTP and HTTPS are made so

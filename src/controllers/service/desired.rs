@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 use super::{
     Options,
     annotations::Requested,
-    checks, hash,
+    checks::policy,
+    hash,
     members::{self, Backends, Ports},
     ownership::{Owner, PROTECTION_REASON},
 };
@@ -116,7 +117,7 @@ pub fn desired(
         troubled_ports: BTreeSet::new(),
         policy_changed: false,
     };
-    let check_port = check_port(service).filter(|_| !eni && backends.pods.is_empty());
+    let check_port = policy::port_of(service).filter(|_| !eni && backends.pods.is_empty());
     for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
         if let Err(problem) = desired.add(port, backends, interfaces, eni, check_port) {
             desired.problems.push(problem);
@@ -259,7 +260,8 @@ impl Desired {
         let forward = self.requested.forwards.get(&number).copied().filter(|_| protocol == Protocol::Http);
         let mut create = defaults(protocol);
         create.overlay(&keep);
-        let check = check_port.filter(|_| forward.is_none()).and_then(|port| checks::following(protocol, port, &keep));
+        let check =
+            check_port.filter(|_| forward.is_none()).and_then(|port| policy::of_listener(protocol, port, &keep));
         if let Some(check) = &check {
             create.overlay(check);
         }
@@ -280,13 +282,6 @@ impl Desired {
         self.listeners.insert((number, protocol), listener);
         Ok(())
     }
-}
-
-/// The port at which kube-proxy tells whether a node has ready pods of the Service: only pods on virtual nodes
-/// have none.
-fn check_port(service: &Service) -> Option<u16> {
-    let port = service.spec.as_ref()?.health_check_node_port.filter(|_| members::is_local(service))?;
-    u16::try_from(port).ok().filter(|port| *port != 0)
 }
 
 /// What a listener is created with unless asked otherwise, as the released controller chose it.

@@ -21,7 +21,7 @@ fn members(stage: &Stage) -> BTreeSet<String> {
 }
 
 /// Makes or changes the one slice of the Service `web`: address, node and port of each pod.
-fn slice(stage: &Stage, pods: &[(&str, Option<&str>)], port: u16) {
+pub fn slice(stage: &Stage, pods: &[(&str, Option<&str>)], port: u16) {
     let endpoint = |(address, node): &(&str, Option<&str>)| {
         let target = json!({ "kind": "Pod", "name": address, "uid": format!("uid-{address}") });
         json!({ "addresses": [address], "conditions": { "ready": true }, "nodeName": node, "targetRef": target })

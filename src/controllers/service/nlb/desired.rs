@@ -18,6 +18,7 @@ use crate::{
     controllers::service::{
         Options,
         annotations::NetworkRequested,
+        checks::policy,
         desired::{GroupKey, target_port},
         members::{self, Backends, Families, Ports},
         ownership::{Owner, PROTECTION_REASON, ports_word},
@@ -44,6 +45,8 @@ pub struct Desired {
     pub problems: Vec<String>,
     /// The ports left out; what is there for them stays.
     pub troubled_ports: BTreeSet<u16>,
+    /// Whether the traffic policy was seen to change, so that checks of groups that are there follow it.
+    pub policy_changed: bool,
 }
 
 /// A listener that should be there.
@@ -64,6 +67,9 @@ pub struct DesiredGroup {
     pub create: CreateNetworkGroup,
     /// What is kept so afterwards; nothing of a group of the user's.
     pub keep: NetworkGroupSettings,
+    /// How members are checked so as to follow the traffic policy Local; `None` if annotations say how, or
+    /// there is nothing to follow.
+    pub check: Option<NetworkGroupSettings>,
     pub members: Vec<Member>,
 }
 
@@ -96,6 +102,8 @@ struct Target<'a> {
     /// For members that get traffic on all ports, the one that is checked.
     any_port: Option<u16>,
     ports: Ports<'a>,
+    /// The port at which kube-proxy tells of each node, if all members are nodes.
+    check_port: Option<u16>,
     /// The group of the user's that members go into.
     users: Option<ServerGroupId>,
 }
@@ -116,9 +124,11 @@ pub fn desired(service: &Service, requested: NetworkRequested, around: Around<'_
         may_have_sources: false,
         problems: Vec::new(),
         troubled_ports: BTreeSet::new(),
+        policy_changed: false,
     };
+    let check_port = policy::port_of(service).filter(|_| !eni && around.backends.pods.is_empty());
     for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
-        if let Err(problem) = desired.add(port, around, eni) {
+        if let Err(problem) = desired.add(port, around, eni, check_port) {
             desired.problems.push(problem);
             desired.troubled_ports.extend(u16::try_from(port.port));
         }
@@ -191,7 +201,13 @@ impl Desired {
         self.requested.id.is_some() && !self.requested.force_override_listeners
     }
 
-    fn add(&mut self, port: &ServicePort, around: Around<'_>, eni: bool) -> Result<(), String> {
+    fn add(
+        &mut self,
+        port: &ServicePort,
+        around: Around<'_>,
+        eni: bool,
+        check_port: Option<u16>,
+    ) -> Result<(), String> {
         let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
             "TCP" => NetworkProtocol::Tcp,
             "UDP" => NetworkProtocol::Udp,
@@ -220,12 +236,13 @@ impl Desired {
         };
         let users = self.requested.members.user_groups.get(&number).filter(|_| self.requested.id.is_some()).cloned();
         if ranges.is_empty() {
-            let target = Target { protocol, word, any_port: None, ports, users };
+            let target = Target { protocol, word, any_port: None, ports, check_port, users };
             return self.listen(PortRange::one(number), &target, around);
         }
         let any_port = Some(word.parse().unwrap_or_default());
         for range in ranges {
-            let target = Target { protocol, word: ports_word(range), any_port, ports, users: users.clone() };
+            let target =
+                Target { protocol, word: ports_word(range), any_port, ports, check_port: None, users: users.clone() };
             self.listen(range, &target, around)?;
         }
         Ok(())
@@ -281,8 +298,10 @@ impl Desired {
             keep.set(NetworkGroupSetting::AffinityMode, affinity);
         }
         settings.overlay(&keep);
+        let check = target.check_port.and_then(|port| policy::of_group(target.protocol, port, &keep));
+        let mut check = check.inspect(|check| settings.overlay(check));
         if target.users.is_some() {
-            keep = NetworkGroupSettings::default();
+            (keep, check) = (NetworkGroupSettings::default(), None);
         }
         let any_port = target.any_port.is_some();
         let members = match asked.group_kind {
@@ -304,7 +323,7 @@ impl Desired {
             settings,
             tags: self.owner.tags(),
         };
-        DesiredGroup { create, keep, members }
+        DesiredGroup { create, keep, check, members }
     }
 }
 

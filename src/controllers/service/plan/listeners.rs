@@ -9,7 +9,7 @@ use crate::{
         Protocol, ServerGroupId, Setting, action::ListenerChange,
     },
     controllers::service::{
-        checks,
+        checks::policy,
         desired::{Desired, DesiredListener, GroupKey},
         ownership,
     },
@@ -133,7 +133,13 @@ impl Planner<'_> {
                 return;
             }
             let check = wanted.check.as_ref();
-            let check = checks::change(place.protocol, check, &wanted.keep, &there.settings, desired.policy_changed);
+            let check = policy::change_of_listener(
+                place.protocol,
+                check,
+                &wanted.keep,
+                &there.settings,
+                desired.policy_changed,
+            );
             let differs = wanted.keep.differ_from(&there.settings) || check.is_some();
             let mut settings = wanted.keep.clone();
             settings.overlay(&check.unwrap_or_default());

@@ -252,7 +252,7 @@ pub(in super::super) const ALL: &[NetworkAnnotation] = &[
         "health-check-type",
         AnyCase(&["TCP", "HTTP", "UDP"]),
         NetworkGroupSetting::HealthCheckType,
-        "the cloud's: TCP",
+        "the cloud's: TCP; with the traffic policy Local HTTP at `healthCheckNodePort`",
         "How members are checked.",
     ),
     health("health-check-uri", Text(80), NetworkGroupSetting::HealthCheckUrl, "", "Path of HTTP checks."),
@@ -275,7 +275,7 @@ pub(in super::super) const ALL: &[NetworkAnnotation] = &[
         "health-check-connect-port",
         Number(0, 65535),
         NetworkGroupSetting::HealthCheckConnectPort,
-        "the member's own port",
+        "the member's own port; see `health-check-type`",
         "Port that is checked; 0 is the member's own.",
     ),
     health(

@@ -7,6 +7,7 @@ use crate::{
         network_action::{CreateNetworkGroup, MEMBERS_PER_CALL},
     },
     controllers::service::{
+        checks::policy,
         desired::GroupKey,
         nlb::{
             desired::{Desired, DesiredGroup},
@@ -35,10 +36,18 @@ impl Planner<'_> {
 
     fn group(&mut self, desired: &Desired, group: &NetworkGroup, key: &GroupKey, wanted: &DesiredGroup) {
         self.members(desired, group, key, wanted);
-        if wanted.keep.differ_from(&group.settings) {
+        let check = match key {
+            GroupKey::Own(_) => {
+                let (check, changed) = (wanted.check.as_ref(), desired.policy_changed);
+                policy::change_of_group(check, &wanted.keep, &group.settings, changed)
+            }
+            GroupKey::Users(_) => None,
+        };
+        if check.is_some() || wanted.keep.differ_from(&group.settings) {
             // All that is asked for, because the API wants some settings only together.
-            let (group, settings) = (group.id.clone(), wanted.keep.clone());
-            self.push(Scope::Group(key.to_string()), NetworkAction::UpdateGroup { group, settings });
+            let mut settings = wanted.keep.clone();
+            settings.overlay(&check.unwrap_or_default());
+            self.push(Scope::Group(key.to_string()), NetworkAction::UpdateGroup { group: group.id.clone(), settings });
         }
     }
 
