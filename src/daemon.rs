@@ -276,16 +276,9 @@ impl Daemon {
                 connected.replace_credentials(&new.credentials);
                 config = new;
             };
-            if stopping {
-                info!("asked to stop; finishing what is under way");
-            }
             cancel.cancel();
-            let all = async { while tasks.join_next().await.is_some() {} };
-            if tokio::time::timeout(DRAIN, all).await.is_err() {
-                return Err(Error::NotDrained("the controllers took too long to finish"));
-            }
-            if stopping {
-                return Ok(());
+            if stopping || !finished(&mut tasks, stop).await {
+                return drained(&mut tasks).await;
             }
             self.cache.forget_handlers();
             info!("the controllers start anew with what is known now");
@@ -326,6 +319,30 @@ impl Daemon {
         }
         Ok(())
     }
+}
+
+/// Waits until the controllers have finished what they were at; `false` when asked to stop before.
+///
+/// However long it takes: every call has its limit, the lease is kept meanwhile, and ending a leader whose cloud
+/// hangs would help nobody. Giving up what is under way would let two passes over the same object write.
+async fn finished(tasks: &mut JoinSet<String>, stop: &CancellationToken) -> bool {
+    info!("finishing what is under way before the controllers start anew");
+    tokio::select! {
+        biased;
+        () = all(tasks) => true,
+        () = stop.cancelled() => false,
+    }
+}
+
+/// Waits for the same at the end of the process, as long as kubelet lets it.
+async fn drained(tasks: &mut JoinSet<String>) -> Result<(), Error> {
+    info!("asked to stop; finishing what is under way");
+    let limit = tokio::time::timeout(DRAIN, all(tasks)).await;
+    limit.map_err(|_| Error::NotDrained("the controllers took too long to finish"))
+}
+
+async fn all(tasks: &mut JoinSet<String>) {
+    while tasks.join_next().await.is_some() {}
 }
 
 fn name_of(ended: Option<Result<String, tokio::task::JoinError>>) -> String {

@@ -46,6 +46,8 @@ pub enum MetadataError {
     NotFound { item: String },
     #[error("the metadata server answered {status} about {item}")]
     Status { item: String, status: StatusCode },
+    #[error("what came from the metadata server as {item} is none")]
+    Malformed { item: String },
     #[error("the metadata server did not answer about {item}: {message}")]
     Unreachable { item: String, message: String },
 }
@@ -119,12 +121,23 @@ impl Metadata {
         if let Some(known) = self.0.facts.lock().get(item) {
             return Ok(known.clone());
         }
-        let value = self.get(item).await?.trim().to_owned();
-        if value.is_empty() {
-            return Err(MetadataError::NotFound { item: item.to_owned() });
-        }
+        let value = self.name(item).await?;
         self.0.facts.lock().insert(item, value.clone());
         Ok(value)
+    }
+
+    /// An item that is an id or a name, the first one if it lists several. What cannot be one is refused: something
+    /// on the way, such as a proxy, may have answered in the server's place.
+    pub(super) async fn name(&self, item: &str) -> Result<String, MetadataError> {
+        let text = self.get(item).await?;
+        let Some(name) = text.lines().map(str::trim).find(|line| !line.is_empty()) else {
+            return Err(MetadataError::NotFound { item: item.to_owned() });
+        };
+        if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+            Ok(name.to_owned())
+        } else {
+            Err(MetadataError::Malformed { item: item.to_owned() })
+        }
     }
 
     /// An item below `/latest/meta-data/` as it stands now. Tries four times when the server does
@@ -170,7 +183,7 @@ impl Metadata {
         let ttl = TOKEN_TTL.as_secs().to_string();
         let header = Some(("X-aliyun-ecs-metadata-token-ttl-seconds", ttl.as_str()));
         let fresh = match self.send(Method::PUT, "/latest/api/token", header).await {
-            Ok((status, body)) if status.is_success() && !body.trim().is_empty() => Token {
+            Ok((status, body)) if status.is_success() && is_token(body.trim()) => Token {
                 value: Some(SecretString::from(body.trim())),
                 until: Instant::now() + TOKEN_TTL.saturating_sub(TOKEN_AHEAD),
             },
@@ -196,6 +209,11 @@ impl Metadata {
             .map_err(|error| error.to_string())?;
         Ok((response.status(), String::from_utf8_lossy(response.body()).into_owned()))
     }
+}
+
+/// Whether it can be sent back in a header.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 // === impl MetadataError ===

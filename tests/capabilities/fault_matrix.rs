@@ -2,13 +2,16 @@
 //! deleted wrongly, nothing foreign is touched, and all is as it should be one backoff after the
 //! trouble ends.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use ccm::sim::cloud::{Fault, FaultKind, vpc::RouteEntry};
 use k8s_openapi::api::core::v1::NodeAddress;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Stage, play, taints};
+use crate::support::{Stage, host::Host, play, taints};
+
+const LONE: &[&str] = &["--leader-elect=false"];
+const ROLE: &str = "acs:ram::1234567890123456:role/ccm";
 
 /// The longest wait between two attempts at anything, with its spread.
 const BACKOFF: Duration = Duration::from_secs(360);
@@ -111,15 +114,21 @@ fn is_served(stage: &Stage, table: &str, one: &Joined) -> bool {
         && stage.cloud().routes(table).iter().any(|e| e.destination.to_string() == cidr && e.next_hop == instance)
 }
 
-fn trouble_with(action: &'static str) {
-    trouble_in(action, Kubelet::Id, &json!({}));
+/// Lets the metadata server of a hardened instance answer.
+fn serve_metadata(stage: &Stage) {
+    let instance = stage.world.boot(2).unwrap();
+    stage.cloud().with_state(|state| {
+        state.role = Some("ccm".to_owned());
+        state.metadata_token_required = true;
+        state.metadata_instance = Some(instance);
+    });
 }
 
-/// `keys`: more of the cloud-config file.
-fn trouble_in(action: &'static str, kubelet: Kubelet, keys: &Value) {
+fn trouble_with(action: &'static str, kubelet: Kubelet, host: &Host) {
     for (what, kind) in kinds() {
-        let keys = keys.clone();
+        let host = host.clone();
         play(move |stage| async move {
+            serve_metadata(&stage);
             let table = stage.cloud().route_tables("vpc-bp1sim").remove(0);
             let foreign = foreign_entries(&stage, &table).await;
             let untouched = |stage: &Stage| {
@@ -131,7 +140,7 @@ fn trouble_in(action: &'static str, kubelet: Kubelet, keys: &Value) {
 
             // From the start on.
             stage.cloud().inject(Fault::on(action, kind.clone()));
-            let _replica = stage.start_with(&["--leader-elect=false"], keys);
+            let _replica = stage.start_on(&host, LONE);
             let mut nodes: Vec<Joined> = (101..105).map(|number| kubelet.join(&stage, number)).collect();
             stage.pass(Duration::from_secs(400)).await;
             assert!(there(&stage, &nodes), "{action} {what}: a Node was deleted");
@@ -166,52 +175,84 @@ fn trouble_in(action: &'static str, kubelet: Kubelet, keys: &Value) {
     }
 }
 
-#[test]
-fn trouble_with_reading_instances_passes() {
-    trouble_with("ecs.DescribeInstances");
+/// With region, VPC and key in the cloud-config file.
+fn told_all() -> Host {
+    Host::with(json!({}))
+}
+
+/// With a role to take with the key of the file.
+fn with_a_role() -> Host {
+    Host::with(json!({ "assumeRoleArn": ROLE }))
+}
+
+/// With the role of a service account.
+fn in_a_pod() -> Host {
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/fault-matrix-token");
+    std::fs::write(file, "head.token.signature").unwrap();
+    let host = Host::with(json!({ "accessKeyID": null, "accessKeySecret": null }));
+    host.set("ALIBABA_CLOUD_ROLE_ARN", ROLE);
+    host.set("ALIBABA_CLOUD_OIDC_PROVIDER_ARN", "acs:ram::1234567890123456:oidc-provider/ack");
+    host.set("ALIBABA_CLOUD_OIDC_TOKEN_FILE", file);
+    host
+}
+
+/// With nothing: the metadata server tells all.
+fn told_nothing() -> Host {
+    Host::with(
+        json!({ "accessKeyID": null, "accessKeySecret": null, "region": null, "vpcid": null, "vswitchid": null }),
+    )
+}
+
+/// Makes a test of each row: what is spoiled, how nodes are found, and what is configured.
+macro_rules! matrix {
+    ($($test:ident: $target:literal, $kubelet:expr, $host:expr;)+) => {
+        const TARGETS: &[&str] = &[$($target),+];
+
+        $(#[test]
+        fn $test() {
+            trouble_with($target, $kubelet, &$host);
+        })+
+    };
+}
+
+matrix! {
+    trouble_with_reading_instances_passes: "ecs.DescribeInstances", Kubelet::Id, told_all();
+    trouble_with_finding_instances_by_address_passes: "ecs.DescribeInstances", Kubelet::Address, told_all();
+    trouble_with_finding_instances_by_host_name_passes: "ecs.DescribeInstances", Kubelet::HostName, told_all();
+    trouble_with_reading_interfaces_passes: "ecs.DescribeNetworkInterfaces", Kubelet::Id, told_all();
+    trouble_with_opening_interfaces_passes: "ecs.ModifyNetworkInterfaceAttribute", Kubelet::Id, told_all();
+    trouble_with_finding_the_route_table_passes: "vpc.DescribeRouteTableList", Kubelet::Id, told_all();
+    trouble_with_reading_routes_passes: "vpc.DescribeRouteEntryList", Kubelet::Id, told_all();
+    trouble_with_creating_routes_passes: "vpc.CreateRouteEntries", Kubelet::Id, told_all();
+    trouble_with_deleting_routes_passes: "vpc.DeleteRouteEntries", Kubelet::Id, told_all();
+    trouble_with_taking_a_role_passes: "sts.AssumeRole", Kubelet::Id, with_a_role();
+    trouble_with_taking_the_role_of_a_service_account_passes: "sts.AssumeRoleWithOIDC", Kubelet::Id, in_a_pod();
+    trouble_with_tokens_of_the_metadata_server_passes: "metadata.token", Kubelet::Id, told_nothing();
+    trouble_with_learning_the_region_passes: "metadata.region-id", Kubelet::Id, told_nothing();
+    trouble_with_learning_the_vpc_passes: "metadata.vpc-id", Kubelet::Id, told_nothing();
+    trouble_with_learning_the_vswitch_passes: "metadata.vswitch-id", Kubelet::Id, told_nothing();
+    trouble_with_the_name_of_the_ram_role_passes: "metadata.ram/security-credentials", Kubelet::Id, told_nothing();
+    trouble_with_the_key_of_the_ram_role_passes: "metadata.ram/security-credentials/ccm", Kubelet::Id, told_nothing();
 }
 
 #[test]
-fn trouble_with_finding_instances_by_address_passes() {
-    trouble_in("ecs.DescribeInstances", Kubelet::Address, &json!({}));
-}
-
-#[test]
-fn trouble_with_finding_instances_by_host_name_passes() {
-    trouble_in("ecs.DescribeInstances", Kubelet::HostName, &json!({}));
-}
-
-#[test]
-fn trouble_with_getting_a_key_passes() {
-    trouble_in("sts.AssumeRole", Kubelet::Id, &json!({ "assumeRoleArn": "acs:ram::1234567890123456:role/ccm" }));
-}
-
-#[test]
-fn trouble_with_reading_interfaces_passes() {
-    trouble_with("ecs.DescribeNetworkInterfaces");
-}
-
-#[test]
-fn trouble_with_opening_interfaces_passes() {
-    trouble_with("ecs.ModifyNetworkInterfaceAttribute");
-}
-
-#[test]
-fn trouble_with_finding_the_route_table_passes() {
-    trouble_with("vpc.DescribeRouteTableList");
-}
-
-#[test]
-fn trouble_with_reading_routes_passes() {
-    trouble_with("vpc.DescribeRouteEntryList");
-}
-
-#[test]
-fn trouble_with_creating_routes_passes() {
-    trouble_with("vpc.CreateRouteEntries");
-}
-
-#[test]
-fn trouble_with_deleting_routes_passes() {
-    trouble_with("vpc.DeleteRouteEntries");
+fn every_call_that_nodes_and_routes_take_is_in_the_matrix() {
+    for host in [with_a_role(), in_a_pod(), told_nothing()] {
+        play(move |stage| async move {
+            serve_metadata(&stage);
+            let _replica = stage.start_on(&host, &["--leader-elect=false", "--controllers=node,route"]);
+            let mut nodes = Vec::new();
+            for (number, kubelet) in (101..).zip([Kubelet::Id, Kubelet::Address, Kubelet::HostName, Kubelet::Id]) {
+                nodes.push(kubelet.join(&stage, number));
+            }
+            stage.pass(Duration::from_secs(400)).await;
+            stage.cloud().remove_instance(&nodes[0].instance);
+            stage.world.set_ready(&nodes[0].node, "Unknown").unwrap();
+            stage.pass(Duration::from_secs(400)).await;
+            assert!(stage.node(&nodes[0].node).is_none());
+            let called: BTreeSet<String> = stage.cloud().call_counts().into_keys().collect();
+            let missing: Vec<_> = called.iter().filter(|call| !TARGETS.contains(&call.as_str())).collect();
+            assert!(missing.is_empty() && called.len() >= 7, "{missing:?} of {called:?}");
+        });
+    }
 }

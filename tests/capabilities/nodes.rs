@@ -95,6 +95,12 @@ fn a_lost_answer_or_a_server_error_deletes_no_node() {
 }
 
 #[test]
+fn an_answer_of_another_region_or_none_in_time_deletes_no_node() {
+    no_node_is_deleted_while(FaultKind::OtherRegion, all_silent);
+    no_node_is_deleted_while(FaultKind::Slow(Duration::from_secs(30)), all_silent);
+}
+
+#[test]
 fn when_many_instances_are_gone_at_once_no_node_is_deleted() {
     play(|stage| async move {
         let _replica = stage.start();

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use ccm::{
+    daemon,
+    sim::cloud::{Fault, FaultKind},
+};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, host::Host, log::Log, play};
@@ -193,5 +197,54 @@ fn a_rotated_profile_is_noticed() {
         stage.clear_calls();
         stage.joined(1).await;
         assert!(stage.words().iter().all(|word| !word.contains(' ')), "{:?}", stage.words());
+    });
+}
+
+/// Everything that the cloud is asked hangs, in the middle of the work, and the configuration changes.
+async fn change_while_the_cloud_hangs(stage: &Stage, host: &Host) -> String {
+    stage.joined(2).await;
+    stage.cloud().inject(Fault::on("*", FaultKind::Slow(Duration::from_secs(3600))));
+    stage.expose_web();
+    let late = stage.world.join().unwrap();
+    stage.pass(Duration::from_secs(4)).await;
+    host.configure(json!({ "disablePublicSLB": true }));
+    late
+}
+
+#[test]
+fn a_change_while_the_cloud_hangs_ends_no_leader_and_is_applied_when_the_work_under_way_is_over() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let replica = stage.start_on(&host, &[]);
+        let (log, _guard) = Log::collect();
+        let late = change_while_the_cloud_hangs(&stage, &host).await;
+        stage.pass(Duration::from_secs(600)).await;
+        stage.expose("public", &[], json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] }));
+        assert!(!replica.has_ended());
+        let told = log.take();
+        assert!(told.iter().any(|line| line.contains("the controllers start anew")), "{told:#?}");
+        stage.cloud().clear_faults();
+        let refused = "create public address slb is not allowed";
+        stage
+            .until_within(Duration::from_secs(360), "the late node, and the new setting", || {
+                let joined = crate::support::taints(&stage.node(&late)?).is_empty();
+                (joined && stage.told("public").iter().any(|(_, text)| text.contains(refused))).then_some(())
+            })
+            .await;
+        replica.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn asked_to_stop_while_a_change_waits_it_ends_in_time() {
+    play(|stage| async move {
+        let host = Host::with(json!({}));
+        let replica = stage.start_on(&host, &[]);
+        change_while_the_cloud_hangs(&stage, &host).await;
+        stage.pass(Duration::from_secs(10)).await;
+        let began = stage.clock.now();
+        let ended = replica.stop().await;
+        assert!(stage.clock.since(began) < Duration::from_secs(30), "what kubelet leaves between SIGTERM and SIGKILL");
+        assert!(matches!(ended, Ok(()) | Err(daemon::Error::NotDrained(_))), "{ended:?}");
     });
 }

@@ -324,6 +324,11 @@ impl Replica {
         self.shutdown.request();
     }
 
+    /// Whether it is over without having been asked to end.
+    pub fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
     /// Waits until a dry run is over.
     pub async fn report(self) -> Report {
         self.task.await.unwrap().unwrap().unwrap()

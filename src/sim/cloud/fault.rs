@@ -84,7 +84,8 @@ pub(crate) struct Faults(Vec<Fault>);
 
 impl Fault {
     /// Spoils every call of an action, given as `slb.CreateLoadBalancer`, of a product,
-    /// given as `slb`, or every call, given as `*`.
+    /// given as `slb`, or every call, given as `*`. An item of the metadata server is
+    /// `metadata.region-id`.
     pub fn on(target: &str, kind: Kind) -> Self {
         let (product, action) = match target.split_once('.') {
             Some((product, action)) => (Some(product.to_owned()), Some(action.to_owned())),

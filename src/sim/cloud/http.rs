@@ -44,7 +44,7 @@ async fn serve(Extracted(cloud): Extracted<Cloud>, request: HttpRequest) -> Resp
     };
     let request = Request::new(parts.method, &parts.uri, parts.headers, body);
     if request.path.starts_with("/latest") {
-        return cloud.metadata(&request);
+        return cloud.metadata(&request).await;
     }
     if request.path.starts_with("/_sim") {
         return cloud.control(&request);
@@ -108,7 +108,7 @@ pub(super) fn reply(status: u16, content_type: &'static str, body: impl Into<Bod
 
 /// An answer whose body breaks off before its first byte, so that a server on a socket
 /// closes the connection and a reader without one gets an error.
-fn broken() -> Response {
+pub(super) fn broken() -> Response {
     let cut = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "the simulated connection was cut");
     let body = Body::from_stream(futures::stream::once(async { Err::<Bytes, _>(cut) }));
     let mut response = reply(200, JSON, body);

@@ -8,7 +8,15 @@ use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{Cloud, Inner, State, ecs::Instance, http::reply, sts::Credentials, time, wire::Request};
+use super::{
+    Cloud, Inner, State,
+    ecs::Instance,
+    fault::Kind,
+    http::{broken, reply},
+    sts::Credentials,
+    time,
+    wire::Request,
+};
 
 /// How long a key for the RAM role lives.
 const KEY_LIFE: SignedDuration = SignedDuration::from_hours(6);
@@ -41,14 +49,31 @@ impl Sessions {
 // === impl Cloud ===
 
 impl Cloud {
-    /// Answers a request under `/latest`.
-    pub(super) fn metadata(&self, request: &Request) -> Response {
+    /// Answers a request under `/latest`. Faults are those of the product `metadata`; the action is the item, such
+    /// as `region-id`, or `token`.
+    pub(super) async fn metadata(&self, request: &Request) -> Response {
+        let fault = self.inner.lock().metadata_fault(request);
+        if let Some(Kind::Slow(delay)) = &fault {
+            tokio::time::sleep(*delay).await;
+        }
+        if fault == Some(Kind::DropBefore) {
+            return broken();
+        }
         let mut inner = self.inner.lock();
         let now = inner.warp.time(self.clock.now());
         inner.state.settle(now);
-        match inner.metadata(request, now) {
-            Ok(text) => reply(200, "text/plain", text),
-            Err((status, text)) => reply(status, "text/plain", text),
+        let elsewhere = fault == Some(Kind::OtherRegion);
+        let answer = match fault.as_ref().and_then(refusal) {
+            Some(refusal) => Err(refusal),
+            None => inner.metadata(request, now, elsewhere),
+        };
+        drop(inner);
+        match (answer, fault) {
+            (_, Some(Kind::DropAfter)) => broken(),
+            (Ok(text), Some(Kind::TruncatedJson)) => reply(200, "text/plain", malformed(text)),
+            (Ok(_), Some(Kind::EmptyList | Kind::MissingPage)) => reply(200, "text/plain", ""),
+            (Ok(text), _) => reply(200, "text/plain", text),
+            (Err((status, text)), _) => reply(status, "text/plain", text),
         }
     }
 }
@@ -56,7 +81,17 @@ impl Cloud {
 // === impl Inner ===
 
 impl Inner {
-    fn metadata(&mut self, request: &Request, now: Timestamp) -> Result<String, Refusal> {
+    fn metadata_fault(&mut self, request: &Request) -> Option<Kind> {
+        let path = request.path.trim_start_matches("/latest/");
+        let item = match path {
+            "api/token" => "token",
+            path => path.trim_start_matches("meta-data/").trim_matches('/'),
+        };
+        self.faults.pick("metadata", item, &self.entropy)
+    }
+
+    /// `elsewhere`: as a server that knows nothing of this instance would answer.
+    fn metadata(&mut self, request: &Request, now: Timestamp, elsewhere: bool) -> Result<String, Refusal> {
         if request.header("x-forwarded-for").is_some() {
             return Err((403, "Forbidden"));
         }
@@ -75,6 +110,9 @@ impl Inner {
         let path = request.path.trim_start_matches("/latest").trim_start_matches('/');
         if let Some(role) = path.strip_prefix("meta-data/ram/security-credentials") {
             return self.role_key(role.trim_matches('/'), now);
+        }
+        if elsewhere {
+            return Err((404, "Not Found"));
         }
         let item = match path {
             "dynamic/instance-identity/document" => identity_document(&self.state),
@@ -125,6 +163,26 @@ impl Inner {
     pub(crate) fn forget_role_key(&mut self) {
         self.metadata.key = None;
     }
+}
+
+/// The refusal that a fault amounts to, in this server's manner: a status without a code.
+fn refusal(fault: &Kind) -> Option<Refusal> {
+    match fault {
+        Kind::Throttle { .. } => Some((429, "Too Many Requests")),
+        Kind::Denied => Some((403, "Forbidden")),
+        Kind::Error { status: 0, .. } => Some((500, "Internal Server Error")),
+        Kind::Error { status, .. } => Some((*status, "")),
+        _ => None,
+    }
+}
+
+/// JSON breaks off in its middle; in the place of plain text comes what something on the way thinks of it.
+fn malformed(mut text: String) -> String {
+    if text.starts_with('{') {
+        text.truncate(text.len() / 2);
+        return text;
+    }
+    "<html>\n<head><title>302 Found</title></head>\n<body>moved</body>\n</html>\n".to_owned()
 }
 
 /// All facts by path. A path that others lie under lists their next parts.

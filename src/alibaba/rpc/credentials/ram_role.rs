@@ -36,17 +36,13 @@ impl RamRole {
         if let Some(role) = &self.role {
             return Ok(role.clone());
         }
-        let listing = self.metadata.get("ram/security-credentials/").await.map_err(|error| {
+        self.metadata.name("ram/security-credentials/").await.map_err(|error| {
             if error.is_not_found() {
                 failure("no RAM role is attached to it; attach one, or configure an access key")
             } else {
                 failure(error.to_string())
             }
-        })?;
-        match listing.lines().map(str::trim).find(|line| !line.is_empty()) {
-            Some(role) => Ok(role.to_owned()),
-            None => Err(failure("the metadata server names no role")),
-        }
+        })
     }
 }
 
