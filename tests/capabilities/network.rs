@@ -3,9 +3,11 @@
 mod access;
 mod certificates;
 mod checks;
+mod cost;
 mod drift;
 mod families;
 mod interrupted;
+mod jobs;
 mod lifecycle;
 mod loss;
 mod members;
@@ -21,7 +23,7 @@ use ccm::sim::cloud::{
     Fault, FaultKind,
     nlb::{NetworkLoadBalancer, NlbListener, ServerGroup},
 };
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
 use crate::support::{Stage, play};
@@ -39,6 +41,11 @@ pub fn expose(stage: &Stage, pairs: &[(&str, &str)], ports: Value) -> Service {
 }
 
 pub fn expose_with(stage: &Stage, pairs: &[(&str, &str)], more: Value) -> Service {
+    expose_as(stage, "web", pairs, more)
+}
+
+/// The same for a Service of another name.
+pub fn expose_as(stage: &Stage, name: &str, pairs: &[(&str, &str)], more: Value) -> Service {
     let mut all: Vec<(String, &str)> = pairs.iter().map(|(suffix, value)| (full(suffix), *value)).collect();
     if !pairs.iter().any(|(suffix, _)| ["zone-maps", "id"].contains(suffix)) {
         all.push((key("zone-maps"), ZONES));
@@ -49,7 +56,16 @@ pub fn expose_with(stage: &Stage, pairs: &[(&str, &str)], more: Value) -> Servic
     for (field, value) in more.as_object().unwrap() {
         spec[field] = value.clone();
     }
-    stage.expose("web", &annotations, spec)
+    stage.expose(name, &annotations, spec)
+}
+
+/// Further Services of one port, named by their numbers; answers their names.
+pub fn expose_many(stage: &Stage, numbers: std::ops::Range<usize>) -> Vec<String> {
+    let names: Vec<String> = numbers.map(|n| format!("s{n}")).collect();
+    for name in &names {
+        expose_as(stage, name, &[], json!({ "ports": [{ "port": 80 }] }));
+    }
+    names
 }
 
 fn full(suffix: &str) -> String {
@@ -78,6 +94,20 @@ pub fn host_name(service: &Service) -> Option<String> {
 
 pub async fn shown(stage: &Stage) -> String {
     stage.until("a host name in the Service's status", || host_name(&stage.service("web")?)).await
+}
+
+/// Waits until the Service `web` shows a host name, and for all that comes after that; answers the name.
+pub async fn settled(stage: &Stage) -> String {
+    let name = shown(stage).await;
+    stage.pass(Duration::from_secs(10)).await;
+    name
+}
+
+/// An event about the Service `web` has these words.
+#[track_caller]
+pub fn assert_told(stage: &Stage, words: &str) {
+    let told = stage.told("web");
+    assert!(told.iter().any(|(_, message)| message.contains(words)), "{words:?} is not told: {told:?}");
 }
 
 /// Writes to NLB and to security groups, without the polls.
@@ -143,8 +173,7 @@ fn a_service_gets_a_network_load_balancer_with_the_released_controllers_marks() 
         let _replica = stage.start();
         let nodes = stage.joined(3).await;
         let service = web(&stage);
-        let shown = shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        let shown = settled(&stage).await;
         let uid = service.metadata.uid.unwrap();
         let name: String = format!("a{}", uid.replace('-', "")).chars().take(32).collect();
         let [balancer] = &balancers(&stage)[..] else { panic!("{:?}", balancers(&stage)) };
@@ -174,251 +203,6 @@ fn a_service_gets_a_network_load_balancer_with_the_released_controllers_marks() 
 }
 
 #[test]
-fn it_costs_four_writes_and_is_ready_as_soon_as_the_cloud_can_be() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(3).await;
-        stage.expose(
-            "first",
-            &[(&key("zone-maps"), ZONES)],
-            json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }),
-        );
-        stage.until("the first", || host_name(&stage.service("first")?)).await;
-        stage.pass(Duration::from_secs(10)).await;
-        stage.clear_calls();
-        let begin = tokio::time::Instant::now();
-        web(&stage);
-        while host_name(&stage.service("web").unwrap()).is_none() {
-            stage.pass(Duration::from_millis(1)).await;
-        }
-        let took = begin.elapsed();
-        let delays = stage.cloud().options().delays;
-        let needed = delays.provisioning + delays.job;
-        assert!(took <= needed.mul_f64(1.1), "took {took:?}, the cloud needs {needed:?}; {:?}", stage.words());
-        stage.pass(Duration::from_secs(600)).await;
-        assert_eq!(
-            writes(&stage),
-            ["nlb.CreateLoadBalancer", "nlb.CreateServerGroup", "nlb.AddServersToServerGroup", "nlb.CreateListener"]
-        );
-        let others: BTreeSet<String> = stage
-            .words()
-            .into_iter()
-            .filter(|word| word.starts_with("nlb.List") || word.starts_with("nlb.Get"))
-            .collect();
-        assert_eq!(others, ["nlb.ListAsynJobs".to_owned(), "nlb.ListLoadBalancers".to_owned()].into(), "polls only");
-        let calls = stage.words().into_iter().filter(|word| word.starts_with("nlb.")).count();
-        assert!(calls < 20, "{:?}", stage.words());
-    });
-}
-
-#[test]
-fn a_member_that_comes_or_goes_is_one_write_and_no_read_but_its_job() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        let nodes = stage.joined(3).await;
-        web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
-        stage.clear_calls();
-        stage.joined(1).await;
-        stage.pass(Duration::from_secs(30)).await;
-        assert_eq!(writes(&stage), ["nlb.AddServersToServerGroup"]);
-        let reads = |stage: &Stage| {
-            stage
-                .words()
-                .into_iter()
-                .filter(|word| word.starts_with("nlb.") && word.contains("List"))
-                .collect::<BTreeSet<_>>()
-        };
-        assert_eq!(reads(&stage), ["nlb.ListAsynJobs".to_owned()].into());
-        stage.clear_calls();
-        stage.world.set_ready(&nodes[1], "Unknown").unwrap();
-        stage.pass(Duration::from_secs(20)).await;
-        assert_eq!(writes(&stage), Vec::<String>::new(), "whether a node works the load balancer finds out itself");
-        stage.world.kube.delete::<Node>("", &nodes[0]).unwrap();
-        stage.pass(Duration::from_secs(20)).await;
-        assert_eq!(writes(&stage), ["nlb.RemoveServersFromServerGroup"]);
-        assert_eq!(groups(&stage)[0].servers.len(), 3);
-    });
-}
-
-#[test]
-fn a_deletion_is_two_writes_and_one_a_group() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        expose(&stage, &[], json!([{ "name": "a", "port": 80 }, { "name": "b", "port": 81 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
-        stage.clear_calls();
-        gone(&stage).await;
-        stage.pass(Duration::from_secs(60)).await;
-        assert_eq!(
-            writes(&stage),
-            [
-                "nlb.UpdateLoadBalancerProtection",
-                "nlb.DeleteLoadBalancer",
-                "nlb.DeleteServerGroup",
-                "nlb.DeleteServerGroup"
-            ]
-        );
-        assert!(
-            stage.words().iter().all(|word| word == "nlb.ListAsynJobs" || !word.contains("List")),
-            "{:?}",
-            stage.words()
-        );
-        assert!(balancers(&stage).is_empty() && groups(&stage).is_empty());
-        let told = stage.told("web");
-        assert!(!told.iter().any(|(reason, _)| reason.contains("Fail")), "{told:?}");
-    });
-}
-
-#[test]
-fn a_restart_reads_each_kind_once_and_writes_nothing() {
-    play(|stage| async move {
-        let replica = stage.start_alone();
-        stage.joined(3).await;
-        web(&stage);
-        // More than one query for listeners could name.
-        let zones = key("zone-maps");
-        for n in 1..25 {
-            stage.expose(&format!("s{n}"), &[(&zones, ZONES)], json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }));
-        }
-        stage.until("all listeners", || (listeners(&stage).len() == 25).then_some(())).await;
-        stage.pass(Duration::from_secs(20)).await;
-        replica.stop().await.unwrap();
-        stage.clear_calls();
-        let _replica = stage.start_alone();
-        stage.pass(Duration::from_secs(120)).await;
-        let mut words: Vec<String> = stage.words().into_iter().filter(|word| word.starts_with("nlb.")).collect();
-        words.sort();
-        // 25 load balancers, listeners and groups with 75 members: a page of 100 each.
-        assert_eq!(
-            words,
-            ["nlb.ListListeners", "nlb.ListLoadBalancers", "nlb.ListServerGroupServers", "nlb.ListServerGroups"]
-        );
-        assert!(stage.cloud().calls().iter().all(|call| !call.changed), "{:?}", stage.words());
-    });
-}
-
-#[test]
-fn jobs_of_all_services_are_asked_for_together() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
-        stage.clear_calls();
-        stage.cloud().configure(|options| options.delays.job = Duration::from_secs(3));
-        let zones = key("zone-maps");
-        for n in 0..15 {
-            stage.expose(&format!("s{n}"), &[(&zones, ZONES)], json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }));
-        }
-        for n in 0..15 {
-            stage.until("a host name", || host_name(&stage.service(&format!("s{n}"))?)).await;
-        }
-        let words = stage.words();
-        let polls = words.iter().filter(|word| *word == "nlb.ListAsynJobs").count();
-        // 45 jobs of 3 s in three waves; one by one it would be some ten polls each.
-        assert!(polls < 90, "{polls} polls");
-        assert_eq!(words.iter().filter(|word| word.contains(' ')).count(), 0, "nothing was refused: {words:?}");
-    });
-}
-
-#[test]
-fn a_load_balancer_that_takes_long_holds_back_no_other_service() {
-    play(|stage| async move {
-        let _replica = stage.start_with(&["--concurrent-service-syncs=1"], json!({}));
-        stage.joined(1).await;
-        stage.cloud().configure(|options| options.delays.provisioning = Duration::from_secs(90));
-        let zones = key("zone-maps");
-        for n in 0..5 {
-            stage.expose(&format!("s{n}"), &[(&zones, ZONES)], json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }));
-        }
-        stage.pass(Duration::from_secs(5)).await;
-        assert_eq!(balancers(&stage).len(), 5, "all were begun");
-        assert_eq!(groups(&stage).len(), 5, "and their groups");
-        stage.pass(Duration::from_secs(100)).await;
-        for n in 0..5 {
-            assert!(host_name(&stage.service(&format!("s{n}")).unwrap()).is_some(), "s{n}");
-        }
-    });
-}
-
-#[test]
-fn a_job_that_fails_is_told_and_done_again() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
-        stage.cloud().with_state(|state| state.nlb.jobs_paused = true);
-        stage.joined(1).await;
-        stage.pass(Duration::from_secs(5)).await;
-        stage.cloud().with_state(|state| {
-            state.nlb.fail_held_jobs();
-            state.nlb.jobs_paused = false;
-            // Nothing of it became true.
-            for group in state.nlb.server_groups.values_mut() {
-                group.servers.truncate(1);
-                group.status = ccm::sim::cloud::nlb::GroupState::Available;
-            }
-        });
-        stage.pass(Duration::from_secs(20)).await;
-        let told = stage.told("web");
-        let failure = told.iter().find(|(reason, _)| reason == "SyncLoadBalancerFailed");
-        assert!(
-            failure.is_some_and(|(_, message)| message.contains("add 1 members") && message.contains("failed")),
-            "{told:?}"
-        );
-        assert_eq!(groups(&stage)[0].servers.len(), 2, "done again");
-    });
-}
-
-#[test]
-fn an_overdue_job_is_an_error() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        web(&stage);
-        shown(&stage).await;
-        stage.cloud().with_state(|state| state.nlb.jobs_paused = true);
-        annotate(&stage, json!({ (key("cps")): "100" })).await;
-        stage.pass(Duration::from_secs(200)).await;
-        let told = stage.told("web");
-        assert!(
-            told.iter().any(|(reason, m)| reason == "SyncLoadBalancerFailed" && m.contains("is not done after")),
-            "{told:?}"
-        );
-        stage.cloud().with_state(|state| state.nlb.resume_jobs());
-        stage.pass(Duration::from_secs(200)).await;
-        assert_eq!(listeners(&stage)[0].attributes["Cps"], "100");
-    });
-}
-
-#[test]
-fn locks_are_waited_out_without_a_failure() {
-    play(|stage| async move {
-        let _replica = stage.start();
-        stage.joined(1).await;
-        web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
-        for code in ["Conflict.Lock", "IncorrectStatus.loadbalancer"] {
-            let kind = FaultKind::Error { status: 400, code: code.to_owned(), message: "busy".to_owned() };
-            stage.cloud().inject(Fault::on("nlb.UpdateListenerAttribute", kind).times(3));
-        }
-        annotate(&stage, json!({ (key("cps")): "100" })).await;
-        stage.pass(Duration::from_secs(30)).await;
-        assert_eq!(listeners(&stage)[0].attributes["Cps"], "100");
-        let told = stage.told("web");
-        assert!(!told.iter().any(|(reason, _)| reason.contains("Fail")), "{told:?}");
-    });
-}
-
-#[test]
 fn killed_after_any_write_the_next_process_comes_to_the_same_end() {
     for write in
         ["nlb.CreateLoadBalancer", "nlb.CreateServerGroup", "nlb.AddServersToServerGroup", "nlb.CreateListener"]
@@ -431,8 +215,7 @@ fn killed_after_any_write_the_next_process_comes_to_the_same_end() {
             stage.until("the call", || stage.words().iter().any(|word| word.starts_with(write)).then_some(())).await;
             replica.kill().await;
             let _replica = stage.start_with(&["--leader-elect=false"], json!({}));
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(30)).await;
+            settled(&stage).await;
             assert_eq!((balancers(&stage).len(), groups(&stage).len(), listeners(&stage).len()), (1, 1, 1), "{write}");
             assert_eq!(groups(&stage)[0].servers.len(), 2, "{write}");
         });
@@ -446,8 +229,7 @@ fn killed_in_the_middle_of_a_deletion_nothing_is_left() {
             let replica = stage.start_with(&["--leader-elect=false"], json!({}));
             stage.joined(1).await;
             web(&stage);
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             stage.clear_calls();
             stage.world.kube.delete::<Service>("default", "web").unwrap();
             stage.until("the call", || stage.words().iter().any(|word| word.starts_with(write)).then_some(())).await;
@@ -471,11 +253,7 @@ fn a_service_without_zones_is_told_what_is_missing_and_nothing_is_made() {
             json!({ "type": "LoadBalancer", "loadBalancerClass": "alibabacloud.com/nlb", "ports": [{ "port": 80 }] }),
         );
         stage.pass(Duration::from_secs(30)).await;
-        let told = stage.told("web");
-        assert!(
-            told.iter().any(|(_, message)| message.contains("ParameterMissing, zone mappings are required")),
-            "{told:?}"
-        );
+        assert_told(&stage, "ParameterMissing, zone mappings are required");
         assert!(writes(&stage).is_empty(), "{:?}", writes(&stage));
         annotate(&stage, json!({ (key("zone-maps")): ZONES })).await;
         assert!(host_name(&stage.service("web").unwrap()).is_some());

@@ -6,7 +6,7 @@ use ccm::sim::cloud::{Fault, FaultKind, ecs::SecurityGroup};
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
-use super::{balancers, expose_with, gone, host_name, listeners, shown, writes};
+use super::{assert_told, balancers, expose_with, gone, host_name, listeners, settled, writes};
 use crate::support::{Stage, play};
 
 fn own_group(stage: &Stage) -> Option<SecurityGroup> {
@@ -46,8 +46,7 @@ fn ranges_are_in_force_before_the_first_listener_change_in_place_and_go_when_cle
             &[("ip-version", "DualStack")],
             limited(json!(["10.0.0.0/8", "1.2.3.4/32", "fd00::/8"])),
         );
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let group = own_group(&stage).unwrap();
         let name: String = format!("a{}", service.metadata.uid.unwrap().replace('-', "")).chars().take(32).collect();
         assert_eq!((group.name, group.description.as_str()), (format!("k8s-nlb-{name}"), "k8s.default.web.c1"));
@@ -94,8 +93,7 @@ fn a_deleted_service_leaves_no_security_group_and_a_restart_writes_nothing() {
         let replica = stage.start();
         stage.joined(1).await;
         expose_with(&stage, &[], limited(json!(["10.0.0.0/8"])));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         stage.clear_calls();
         let _replica = stage.start();
@@ -113,8 +111,7 @@ fn services_without_ranges_need_no_rights_about_security_groups() {
         let replica = stage.start_alone();
         stage.joined(1).await;
         expose_with(&stage, &[], limited(json!([])));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         stage.cloud().inject(Fault::on("ecs.DescribeSecurityGroups", FaultKind::Denied));
         // It looks as if a process before had been stopped halfway.
@@ -137,8 +134,7 @@ fn a_refusal_that_passes_leaves_no_security_group_behind() {
         let replica = stage.start_alone();
         stage.joined(1).await;
         expose_with(&stage, &[], limited(json!(["10.0.0.0/8"])));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         replica.kill().await;
         stage.world.kube.delete::<Service>("default", "web").unwrap();
         stage.cloud().inject(Fault::on("ecs.DescribeSecurityGroups", FaultKind::Denied));
@@ -160,7 +156,7 @@ fn what_is_no_range_or_too_many_is_told_before_anything_is_made() {
         expose_with(&stage, &[], limited(json!(many)));
         stage.pass(Duration::from_secs(20)).await;
         assert_eq!(writes(&stage), Vec::<String>::new());
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("at most 198 ranges")), "{:?}", stage.told("web"));
+        assert_told(&stage, "at most 198 ranges");
         limit(&stage, json!(["10.0.0.0/8"])).await;
         assert!(host_name(&stage.service("web").unwrap()).is_some());
         assert_eq!(listeners(&stage).len(), 1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ccm::sim::cloud::{Fault, FaultKind};
 use serde_json::json;
 
-use super::{annotate, expose, key, listeners, settings::furnish, shown, writes};
+use super::{annotate, expose, key, listeners, settings::furnish, settled, writes};
 use crate::support::{Stage, play};
 
 const TLS: (&str, &str) = ("protocol-port", "TCPSSL:443");
@@ -40,8 +40,7 @@ fn an_expired_one_is_refused_and_the_listener_keeps_working() {
             let _replica = stage.start();
             stage.joined(1).await;
             expose(&stage, &[TLS, ("cert-id", "cert-1")], json!([{ "port": 443 }]));
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             stage.clear_calls();
             annotate(&stage, json!({ (key(suffix)): "cert-3", (key("cps")): "100" })).await;
             assert!(is_told(&stage, "cert-3"), "{suffix}: {:?}", stage.told("web"));
@@ -79,8 +78,7 @@ fn one_that_runs_out_later_is_left_in_place_and_other_settings_go_on() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[TLS, ("cert-id", "cert-1")], json!([{ "port": 443 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let_expire(&stage, "cert-1");
         stage.clear_calls();
         annotate(&stage, json!({ (key("cps")): "100" })).await;
@@ -98,8 +96,7 @@ fn where_certificates_cannot_be_looked_up_the_cloud_has_the_word() {
         let denied = FaultKind::Error { status: 403, code: "Forbidden.RAM".into(), message: "No.".into() };
         stage.cloud().inject(Fault::on("slb.DescribeServerCertificates", denied));
         expose(&stage, &[TLS, ("cert-id", "cert-1")], json!([{ "port": 443 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         assert_eq!(certificates(&stage), ["cert-1"], "{:?}", stage.told("web"));
         // As are those of which that list knows nothing.
         stage.cloud().inject(Fault::on("slb.DescribeServerCertificates", FaultKind::EmptyList));

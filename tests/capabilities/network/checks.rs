@@ -6,7 +6,7 @@ use ccm::sim::cloud::nlb::ServerGroup;
 use k8s_openapi::api::core::v1::{Node, Service};
 use serde_json::{Value, json};
 
-use super::{annotate, by_hand, expose_with, group_by_hand, groups, key, shown, writes};
+use super::{annotate, by_hand, expose_with, group_by_hand, groups, key, settled, shown, writes};
 use crate::support::{Stage, play};
 
 /// Type, port and path of the check of each group, by the protocol in its name.
@@ -60,8 +60,7 @@ fn new_groups_check_where_kube_proxy_tells_of_pods() {
             ]);
             let pairs = [&[("protocol-port", "TCPSSL:443"), ("cert-id", "cert-1")], more].concat();
             expose_with(&stage, &pairs, json!({ "externalTrafficPolicy": "Local", "ports": ports }));
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(10)).await;
+            settled(&stage).await;
             let (all, expected) = (checks(&stage), kube_proxy(&stage));
             assert_eq!((&all["TCP"], &all["TCPSSL"]), (&expected, &expected));
             assert_eq!(all["UDP"], "TCP 0 -", "there is no UDP to check there");
@@ -177,8 +176,7 @@ fn where_pods_are_members_or_the_group_is_the_users_the_check_is_another() {
         let vgroup = format!("{group}:80");
         let more = json!({ "externalTrafficPolicy": "Local", "ports": [{ "port": 80 }] });
         expose_with(&stage, &[("id", &id), ("vgroup-port", &vgroup)], more);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         set_policy(&stage, "Cluster").await;
         assert_eq!(json!(groups(&stage).iter().find(|one| one.id == group).unwrap().health_check), before);
         assert_eq!(group_writes(&stage), Vec::<String>::new());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ccm::sim::cloud::ecs::SecurityGroup;
 use serde_json::json;
 
-use super::{expose_with, groups, listeners, shown, writes};
+use super::{expose_with, groups, listeners, settled, shown, writes};
 use crate::support::{Stage, play};
 
 const AUDIT: Duration = Duration::from_secs(6 * 60 * 60 + 600);
@@ -145,8 +145,7 @@ fn settings_and_groups_are_put_right_and_listeners_of_others_stay() {
         let _replica = stage.start_alone();
         stage.joined(1).await;
         super::expose(&stage, &[("cps", "100"), ("scheduler", "rr"), ("name", "shop")], json!([{ "port": 80 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(30)).await;
+        settled(&stage).await;
         let (listener, group) = (listeners(&stage).remove(0), groups(&stage).remove(0));
         let balancer = listener.load_balancer.as_str();
         stage.cloud().administer("nlb.UpdateListenerAttribute", &[("ListenerId", &listener.id), ("Cps", "7")]).unwrap();

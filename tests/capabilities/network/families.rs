@@ -1,11 +1,9 @@
 //! Pods as members at their addresses of IPv6, or of both families (`backend-ip-version`).
 
-use std::time::Duration;
-
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use super::{annotate, expose_with, groups, key, listeners, shown, writes};
+use super::{annotate, assert_told, expose_with, groups, key, listeners, settled, writes};
 use crate::support::{Stage, play};
 
 const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
@@ -61,8 +59,7 @@ fn members_have_the_families_asked_for_and_a_change_leaves_no_gap() {
         let _replica = stage.start_with(&[], json!({ "featureGates": "IPv6DualStack=true" }));
         let spec = json!({ "ports": [{ "port": 80, "targetPort": 8080 }] });
         expose_with(&stage, &[ENI, DUAL, ("backend-ip-version", "ipv6")], spec);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         assert_eq!(members(&stage), words(0, 2, "DualStack", "NonAffinity"));
         stage.clear_calls();
         annotate(&stage, json!({ (key("backend-ip-version")): "DualStack" })).await;
@@ -72,8 +69,7 @@ fn members_have_the_families_asked_for_and_a_change_leaves_no_gap() {
         assert_eq!(members(&stage), words(2, 0, "DualStack", "Affinity"), "the group serves IPv4 as well");
         stage.clear_calls();
         annotate(&stage, json!({ (key("backend-ip-version")): "ipv5" })).await;
-        let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("backend-ip-version is \"ipv5\"")), "{told:?}");
+        assert_told(&stage, "backend-ip-version is \"ipv5\"");
         assert_eq!(stage.words(), Vec::<String>::new());
     });
 }
@@ -84,8 +80,7 @@ fn a_group_of_ipv4_is_followed_by_one_of_both() {
         furnish(&stage);
         let _replica = stage.start_with(&[], json!({ "featureGates": "IPv6DualStack=true" }));
         expose_with(&stage, &[ENI, DUAL], json!({ "ports": [{ "port": 80, "targetPort": 8080 }] }));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         assert_eq!(members(&stage), words(2, 0, "ipv4", "NonAffinity"));
         stage.clear_calls();
         annotate(&stage, json!({ (key("backend-ip-version")): "dualstack" })).await;
@@ -108,8 +103,7 @@ fn without_what_it_needs_members_keep_ipv4_and_that_is_told() {
             let _replica = stage.start_with(&[], json!({ "featureGates": gate }));
             let pairs = [ENI, ("ip-version", version), ("backend-ip-version", "ipv6")];
             expose_with(&stage, &pairs, json!({ "ports": [{ "port": 80, "targetPort": 8080 }] }));
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             assert_eq!(members(&stage), words(2, 0, "ipv4", "NonAffinity"), "{gate} {version}");
             let told = stage.told("web");
             let notice = |(reason, message): &(String, String)| {

@@ -6,7 +6,7 @@ use ccm::sim::cloud::{Fault, FaultKind, nlb::NlbListener};
 use k8s_openapi::api::core::v1::{Node, Service};
 use serde_json::{Value, json};
 
-use super::{ZONES, expose, gone, groups, key, listeners, shown, web};
+use super::{ZONES, assert_told, expose, gone, groups, key, listeners, settled, web};
 use crate::support::{Stage, config, play, tripwire::Tripwire};
 
 /// A controller that dies right after its first call with this action had its effect.
@@ -93,12 +93,11 @@ fn a_group_whose_deletion_failed_in_the_end_is_deleted_again() {
         let _replica = stage.start_alone();
         stage.joined(1).await;
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         stage.cloud().inject(Fault::on("nlb.DeleteServerGroup", FaultKind::FailedJob).once());
         gone(&stage).await;
         assert_eq!(groups(&stage), [], "{:?}", stage.words());
-        assert!(stage.told("web").iter().any(|(_, message)| message.contains("failed")), "{:?}", stage.told("web"));
+        assert_told(&stage, "failed");
     });
 }
 
@@ -111,8 +110,7 @@ fn members_that_are_named_by_addresses_follow_their_nodes_to_others() {
         // Nobody puts the address right.
         let _replica = stage.start_with(&["--leader-elect=false", "--controllers=nlb"], json!({}));
         expose(&stage, &[("server-group-type", "Ip")], json!([{ "port": 80 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         let moved = json!({ "status": { "addresses": [{ "type": "InternalIP", "address": "10.0.9.9" }] } });
         stage.world.kube.patch_status::<Node>("", &nodes[0], moved).unwrap();
         stage.pass(Duration::from_secs(20)).await;

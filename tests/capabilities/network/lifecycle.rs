@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 
 use super::{
-    ZONES, annotate, balancers, by_hand, expose, expose_with, gone, groups, host_name, key, listeners, shown, web,
-    writes,
+    ZONES, annotate, balancers, by_hand, expose, expose_with, gone, groups, host_name, key, listeners, settled, shown,
+    web, writes,
 };
 use crate::support::{Stage, address_of, play};
 
@@ -63,8 +63,7 @@ fn one_that_is_to_be_preserved_stays_working_and_without_marks() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[("preserve-lb-on-delete", "true")], json!([{ "port": 80 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         gone(&stage).await;
         let balancer = &balancers(&stage)[0];
         assert_eq!(
@@ -83,8 +82,7 @@ fn what_another_controller_with_the_same_marks_made_is_taken_over_without_a_writ
         let replica = stage.start();
         stage.joined(2).await;
         expose(&stage, &[], json!([{ "name": "a", "port": 80 }, { "name": "b", "port": 53, "protocol": "UDP" }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         // The released controller's hash is as good as none.
         let labels = json!({ "metadata": { "labels": { "service.beta.kubernetes.io/hash": "other" } } });
@@ -102,8 +100,7 @@ fn the_audit_repairs_what_is_ours_and_leaves_the_rest_alone() {
         let _replica = stage.start_with(&["--leader-elect=false"], json!({}));
         stage.joined(2).await;
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(30)).await;
+        settled(&stage).await;
         let (group, listener) = (groups(&stage).remove(0), listeners(&stage).remove(0));
         stage.cloud().administer("nlb.StopListener", &[("ListenerId", listener.id.as_str())]).unwrap();
         let server = &group.servers[0];
@@ -246,8 +243,7 @@ fn pods_are_members_at_their_own_addresses_and_a_range_reaches_all_their_ports()
         stage.joined(2).await;
         let pairs = [("service.beta.kubernetes.io/backend-type", "eni"), ("listener-port-range", "30000-30100:80")];
         expose_with(&stage, &pairs, json!({ "ports": [{ "port": 80, "targetPort": 8080 }] }));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let [listener] = &listeners(&stage)[..] else { panic!("{:?}", stage.told("web")) };
         assert_eq!((listener.port, listener.range), (0, Some((30000, 30100))));
         assert_eq!(listener.attributes["ListenerDescription"], "k8s.30000_30100.TCP.web.default.c1");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{annotate, balancers, expose, groups, host_name, key, listeners, shown, writes};
+use super::{annotate, balancers, expose, groups, host_name, key, listeners, settled, writes};
 use crate::support::{Stage, play};
 
 async fn delete_by_hand(stage: &Stage) {
@@ -30,8 +30,7 @@ fn without_the_annotation_it_is_told_with_the_way_out_and_with_it_a_new_one_is_m
             stage.joined(2).await;
             let pairs: &[(&str, &str)] = if given_at_first { &[("recreate-lb-on-loss", "on")] } else { &[] };
             expose(&stage, pairs, json!([{ "port": 80 }]));
-            let first = shown(&stage).await;
-            stage.pass(Duration::from_secs(10)).await;
+            let first = settled(&stage).await;
             delete_by_hand(&stage).await;
             // The audit finds out.
             stage.pass(Duration::from_secs(6 * 60 * 60 + 600)).await;
@@ -68,8 +67,7 @@ fn one_that_only_lost_its_marks_is_not_replaced() {
         let replica = stage.start_alone();
         stage.joined(1).await;
         expose(&stage, &[("recreate-lb-on-loss", "on")], json!([{ "port": 80 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         stage.cloud().with_state(|state| {
             let balancer = state.nlb.load_balancers.values_mut().next().unwrap();

@@ -9,7 +9,7 @@ use k8s_openapi::api::{
 };
 use serde_json::{Value, json};
 
-use super::{annotate, expose, expose_with, groups, key, listeners, shown, web, writes};
+use super::{annotate, assert_told, expose, expose_with, groups, key, listeners, settled, web, writes};
 use crate::support::{Stage, play};
 
 const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
@@ -57,8 +57,7 @@ fn nodes_that_turn_unready_together_stay_and_so_they_do_over_a_restart() {
         let replica = stage.start_alone();
         let nodes = stage.joined(3).await;
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         stage.clear_calls();
         for node in &nodes {
             stage.world.set_ready(node, "Unknown").unwrap();
@@ -78,14 +77,12 @@ fn a_pod_without_interface_keeps_nobody_in_or_out() {
         let all = addresses(&stage, 3);
         slice(&stage, &pods(&all[..2]), 8080);
         expose_with(&stage, &[ENI], json!({ "ports": [{ "port": 80, "targetPort": 8080 }] }));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         // One goes, one comes, and one is nowhere.
         slice(&stage, &[(&all[1], None), (&all[2], None), ("10.9.9.9", None)], 8080);
         stage.pass(Duration::from_secs(10)).await;
         assert_eq!(members(&stage), [format!("{}:8080", all[1]), format!("{}:8080", all[2])].into());
-        let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("Not sync pods whose eni is invalid: 10.9.9.9")), "{told:?}");
+        assert_told(&stage, "Not sync pods whose eni is invalid: 10.9.9.9");
     });
 }
 
@@ -118,8 +115,7 @@ fn another_port_of_the_pods_is_another_member_and_the_old_one_goes_last() {
         let all = addresses(&stage, 2);
         slice(&stage, &pods(&all), 8080);
         expose_with(&stage, &[ENI], json!({ "ports": [{ "port": 80, "targetPort": "http" }] }));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         stage.clear_calls();
         slice(&stage, &pods(&all), 9090);
         for _ in 0..100 {
@@ -141,8 +137,7 @@ fn with_the_policy_local_nodes_with_pods_are_members_once_each_also_by_address()
             slice(&stage, &[("172.20.0.1", on(0)), ("172.20.0.2", on(0)), ("172.20.1.1", on(1))], 8080);
             let spec = json!({ "externalTrafficPolicy": "Local", "ports": [{ "port": 80, "targetPort": 8080 }] });
             expose_with(&stage, &[("server-group-type", kind)], spec);
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             let weights = || {
                 let mut all: Vec<u8> = groups(&stage)[0].servers.iter().map(|server| server.weight).collect();
                 all.sort_unstable();
@@ -168,8 +163,7 @@ fn a_node_with_a_foreign_provider_id_is_left_out_with_an_event() {
         });
         stage.world.kube.create::<Node>(&serde_json::from_value(node).unwrap()).unwrap();
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         assert_eq!(groups(&stage)[0].servers.len(), 2);
         let told = stage.told("web");
         assert!(told.iter().any(|(reason, m)| reason == "SkipSyncBackends" && m.contains("stranger")), "{told:?}");
@@ -184,8 +178,7 @@ fn a_change_of_the_mode_for_all_services_moves_listeners_to_groups_with_members(
         let pod = stage.cloud().with_state(|state| state.ecs.interfaces.values().next().unwrap().private_ips[0]);
         slice(&stage, &[(&pod.to_string(), None)], 8080);
         expose(&stage, &[], json!([{ "port": 80, "targetPort": 8080 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         let _replica = stage.start_with(&["--leader-elect=false"], json!({ "serviceBackendType": "eni" }));
         stage.pass(Duration::from_secs(60)).await;
@@ -207,7 +200,7 @@ fn without_node_ports_the_user_is_told_the_way_out() {
         let spec = json!({ "allocateLoadBalancerNodePorts": false, "ports": [{ "port": 80, "targetPort": 8080 }] });
         expose_with(&stage, &[], spec);
         stage.pass(Duration::from_secs(20)).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("has no node port")), "{:?}", stage.told("web"));
+        assert_told(&stage, "has no node port");
         annotate(&stage, json!({ (ENI.0): "eni" })).await;
         assert_eq!(members(&stage), [format!("{}:8080", all[0])].into());
     });
@@ -220,8 +213,7 @@ fn what_the_cloud_refuses_for_good_is_tried_seldom_and_what_passes_is_made_up_fo
             let _replica = stage.start_alone();
             stage.joined(2).await;
             web(&stage);
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(10)).await;
+            settled(&stage).await;
             let status = if code == "ServiceUnavailable" { 503 } else { 400 };
             let kind = FaultKind::Error { status, code: code.into(), message: "No.".into() };
             stage.cloud().inject(Fault::on("nlb.AddServersToServerGroup", kind));
@@ -243,8 +235,7 @@ fn a_service_is_deleted_however_wrong_its_annotations_are() {
         let _replica = stage.start_alone();
         stage.joined(1).await;
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         annotate(&stage, json!({ (key("zone-maps")): "x", (key("cps")): "y", (key("vgroup-port")): "z" })).await;
         stage.world.kube.delete::<Service>("default", "web").unwrap();
         stage.until("the Service gone", || stage.service("web").is_none().then_some(())).await;
@@ -258,8 +249,7 @@ fn members_follow_while_an_annotation_is_wrong_unless_it_is_about_them() {
         let _replica = stage.start_alone();
         let nodes = stage.joined(2).await;
         web(&stage);
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         annotate(&stage, json!({ (key("cps")): "many", (key("name")): "shop", (key("scheduler")): "rr" })).await;
         stage.clear_calls();
         stage.joined(1).await;
@@ -271,8 +261,7 @@ fn members_follow_while_an_annotation_is_wrong_unless_it_is_about_them() {
         stage.world.kube.patch::<Node>("", &nodes[0], label).unwrap();
         stage.pass(Duration::from_secs(15)).await;
         assert_eq!(groups(&stage)[0].servers.len(), 2);
-        let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("cps is \"many\"")), "{told:?}");
+        assert_told(&stage, "cps is \"many\"");
         // Where it is not said which groups there are, they stay as they are.
         annotate(&stage, json!({ (key("server-group-type")): "Pod" })).await;
         stage.clear_calls();

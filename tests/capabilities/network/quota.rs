@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
-use super::{annotate, expose, groups, key, shown};
+use super::{annotate, expose, groups, key, settled};
 use crate::support::play;
 
 #[test]
@@ -19,8 +19,7 @@ fn members_beyond_the_quota_come_after_those_that_leave_and_the_group_is_never_e
         }
         stage.cloud().configure(|options| options.quotas.network_servers = Some(6));
         expose(&stage, &[("backend-label", "half=a")], json!([{ "port": 80 }]));
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(10)).await;
+        settled(&stage).await;
         let servers = || groups(&stage)[0].servers.iter().map(|server| server.id.clone()).collect::<Vec<_>>();
         let before = servers();
         assert_eq!(before.len(), 6);

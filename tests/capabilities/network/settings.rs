@@ -11,7 +11,7 @@ use ccm::sim::cloud::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{ZONES, annotate, balancers, expose, groups, key, listeners, shown, writes};
+use super::{ZONES, annotate, assert_told, balancers, expose, groups, key, listeners, settled, writes};
 use crate::support::{Stage, play};
 
 /// Where a setting shows.
@@ -226,8 +226,7 @@ fn each_setting_is_created_changed_left_alone_and_refused_when_wrong() {
             let mut pairs = beside.to_vec();
             pairs.push((suffix, first.0));
             expose(&stage, &pairs, ports());
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             assert_eq!(at(&stage, *place), first.1, "{suffix} on creation; {:?}", stage.told("web"));
             stage.clear_calls();
             annotate(&stage, json!({ (key(suffix)): second.0 })).await;
@@ -254,8 +253,7 @@ fn a_bandwidth_package_is_exchanged_given_back_and_left_alone() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[("bandwidth-package-id", "cbwp-1")], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let package = || at(&stage, Balancer("package"));
         assert_eq!(package(), "cbwp-1");
         annotate(&stage, json!({ (key("bandwidth-package-id")): "cbwp-2" })).await;
@@ -265,8 +263,7 @@ fn a_bandwidth_package_is_exchanged_given_back_and_left_alone() {
         annotate(&stage, json!({ (key("bandwidth-package-id")): "" })).await;
         assert_eq!(package(), "");
         annotate(&stage, json!({ (key("bandwidth-package-id")): "cbwp-none" })).await;
-        let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("ResourceNotFound.BandwidthPackageId")), "{told:?}");
+        assert_told(&stage, "ResourceNotFound.BandwidthPackageId");
     });
 }
 
@@ -278,8 +275,7 @@ fn security_groups_and_certificates_go_with_an_empty_value_only() {
         stage.joined(1).await;
         let pairs = [TLS[0], TLS[1], ("security-group-ids", "sg-1"), ("additional-cert-ids", "cert-2")];
         expose(&stage, &pairs, ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         annotate(&stage, json!({ (key("security-group-ids")): "", (key("additional-cert-ids")): "" })).await;
         assert_eq!((at(&stage, Balancer("groups")), at(&stage, At::MoreCertificates)), (String::new(), String::new()));
         annotate(&stage, json!({ (key("security-group-ids")): "sg-1,sg-2,sg-3,sg-4" })).await;
@@ -294,8 +290,7 @@ fn another_type_of_group_takes_over_without_a_gap() {
         let _replica = stage.start();
         stage.joined(2).await;
         expose(&stage, &[], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         stage.clear_calls();
         annotate(&stage, json!({ (key("server-group-type")): "Ip" })).await;
         let [group] = &groups(&stage)[..] else { panic!("{:?}", groups(&stage)) };
@@ -309,11 +304,7 @@ fn another_type_of_group_takes_over_without_a_gap() {
         ];
         assert_eq!(writes(&stage), order);
         annotate(&stage, json!({ (key("server-group-type")): "Pod" })).await;
-        assert!(
-            stage.told("web").iter().any(|(_, m)| m.contains("server-group-type is \"Pod\"")),
-            "{:?}",
-            stage.told("web")
-        );
+        assert_told(&stage, "server-group-type is \"Pod\"");
         annotate(&stage, json!({ (key("server-group-type")): null })).await;
         assert_eq!(groups(&stage)[0].kind, "Instance");
     });
@@ -331,8 +322,7 @@ fn zones_have_addresses_of_choice_and_come_and_go() {
         stage.joined(1).await;
         let zones = "cn-hangzhou-h:vsw-bp1simh:10.0.5.5,cn-hangzhou-i:vsw-bp1simi::eip-1,cn-hangzhou-j:vsw-bp1simj";
         expose(&stage, &[("zone-maps", zones)], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let mappings = balancers(&stage).pop().unwrap().zones;
         assert_eq!(
             (mappings[0].private_ip.to_string(), mappings[1].eip.as_deref()),
@@ -354,8 +344,7 @@ fn zones_have_addresses_of_choice_and_come_and_go() {
         )
         .await;
         assert!(writes(&stage).is_empty());
-        let told = stage.told("web");
-        assert!(told.iter().any(|(_, m)| m.contains("the private address in zone cn-hangzhou-h")), "{told:?}");
+        assert_told(&stage, "the private address in zone cn-hangzhou-h");
     });
 }
 
@@ -365,8 +354,7 @@ fn a_private_load_balancer_needs_no_addresses_of_choice() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[("address-type", "intranet")], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let zones = balancers(&stage).pop().unwrap().zones;
         assert_eq!(zones.len(), 2);
         assert!(zones.iter().all(|zone| !zone.private_ip.is_unspecified()), "the cloud chose: {zones:?}");
@@ -375,11 +363,7 @@ fn a_private_load_balancer_needs_no_addresses_of_choice() {
             annotate(&stage, json!({ (key("zone-maps")): wrong })).await;
             assert_eq!(stage.words(), Vec::<String>::new(), "{wrong}");
         }
-        assert!(
-            stage.told("web").iter().any(|(_, m)| m.contains("ZoneMapping format error")),
-            "{:?}",
-            stage.told("web")
-        );
+        assert_told(&stage, "ZoneMapping format error");
     });
 }
 
@@ -389,20 +373,18 @@ fn what_is_fixed_is_told_and_holds_nothing_else_back() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[("ip-version", "ipv4"), ("resource-group-id", "rg-1")], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         for (suffix, other, what) in
             [("ip-version", "DualStack", "AddressIpVersion"), ("resource-group-id", "rg-2", "ResourceGroupId")]
         {
             annotate(&stage, json!({ (key(suffix)): other, (key("name")): suffix })).await;
             assert_eq!(at(&stage, Balancer("name")), suffix, "the rest goes on");
-            let told = stage.told("web");
-            assert!(told.iter().any(|(_, m)| m.contains(&format!("{what} cannot be changed"))), "{told:?}");
+            assert_told(&stage, &format!("{what} cannot be changed"));
             let before = if suffix == "ip-version" { "ipv4" } else { "rg-1" };
             annotate(&stage, json!({ (key(suffix)): before })).await;
         }
         annotate(&stage, json!({ (key("ip-version")): "ipv6" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("ip-version is \"ipv6\"")), "{:?}", stage.told("web"));
+        assert_told(&stage, "ip-version is \"ipv6\"");
     });
 }
 
@@ -415,25 +397,13 @@ fn tls_without_a_certificate_makes_no_listener_and_a_missing_one_is_told() {
         expose(&stage, &[TLS[0]], json!([{ "name": "tls", "port": 443 }, { "name": "web", "port": 80 }]));
         stage.until("the other port", || (listeners(&stage).len() == 1).then_some(())).await;
         stage.pass(Duration::from_secs(5)).await;
-        assert!(
-            stage.told("web").iter().any(|(_, m)| m.contains("TCPSSL needs a certificate")),
-            "{:?}",
-            stage.told("web")
-        );
+        assert_told(&stage, "TCPSSL needs a certificate");
         annotate(&stage, json!({ (key("cert-id")): "cert-none" })).await;
-        assert!(
-            stage.told("web").iter().any(|(_, m)| m.contains("ResourceNotFound.Certificate")),
-            "{:?}",
-            stage.told("web")
-        );
+        assert_told(&stage, "ResourceNotFound.Certificate");
         annotate(&stage, json!({ (key("cert-id")): "cert-1" })).await;
         assert_eq!(listeners(&stage).len(), 2);
         annotate(&stage, json!({ (key("protocol-port")): "HTTPS:443" })).await;
-        assert!(
-            stage.told("web").iter().any(|(_, m)| m.contains("protocol-port is \"HTTPS:443\"")),
-            "{:?}",
-            stage.told("web")
-        );
+        assert_told(&stage, "protocol-port is \"HTTPS:443\"");
     });
 }
 
@@ -443,8 +413,7 @@ fn members_follow_labels_weights_and_cordons() {
         let _replica = stage.start();
         let nodes = stage.joined(3).await;
         expose(&stage, &[("default-weight", "30")], ports());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let weights = || groups(&stage)[0].servers.iter().map(|server| server.weight).collect::<Vec<_>>();
         assert_eq!(weights(), [30, 30, 30]);
         stage.clear_calls();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{annotate, by_hand, expose, gone, group_by_hand, groups, key, listeners, shown, writes};
+use super::{annotate, assert_told, by_hand, expose, gone, group_by_hand, groups, key, listeners, settled, writes};
 use crate::support::{Stage, play};
 
 /// A load balancer and two groups, each with a server of the user's.
@@ -61,8 +61,7 @@ fn members_go_into_the_users_group_and_leave_it_without_touching_others() {
         let ids = instances(&stage, 3).await;
         let (id, [blue, green]) = furnish(&stage, &ids).await;
         expose(&stage, &[("id", &id), ("vgroup-port", &format!("{blue}:80")), ("weight", "90")], port());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         assert_eq!(members(&stage, &blue), of(&ids, 30));
         assert_eq!((groups(&stage).len(), listeners(&stage).len()), (3, 1), "no group or listener of the Service's");
         stage.clear_calls();
@@ -73,7 +72,7 @@ fn members_go_into_the_users_group_and_leave_it_without_touching_others() {
         assert_eq!(members(&stage, &blue), of(&ids, 100), "removed: as without it");
         stage.clear_calls();
         annotate(&stage, json!({ (key("weight")): "101" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("weight is \"101\"")), "{:?}", stage.told("web"));
+        assert_told(&stage, "weight is \"101\"");
         assert_eq!(stage.words(), Vec::<String>::new());
         // Another group, then none, and back.
         annotate(&stage, json!({ (key("weight")): null, (key("vgroup-port")): format!("{green}:80") })).await;
@@ -84,7 +83,7 @@ fn members_go_into_the_users_group_and_leave_it_without_touching_others() {
         assert_eq!((members(&stage, &blue), groups(&stage).len()), (of(&ids, 100), 3));
         stage.clear_calls();
         annotate(&stage, json!({ (key("vgroup-port")): "80" })).await;
-        assert!(stage.told("web").iter().any(|(_, m)| m.contains("vgroup-port is \"80\"")), "{:?}", stage.told("web"));
+        assert_told(&stage, "vgroup-port is \"80\"");
         assert_eq!((stage.words(), members(&stage, &blue)), (Vec::new(), of(&ids, 100)));
         // Deleting asks for no valid configuration.
         gone(&stage).await;
@@ -100,8 +99,7 @@ fn members_in_a_group_that_is_not_asked_for_any_more_leave_it_after_a_restart_to
             let ids = instances(&stage, 1).await;
             let (id, [blue, green]) = furnish(&stage, &ids).await;
             expose(&stage, &[("id", &id), ("vgroup-port", &format!("{blue}:80"))], port());
-            shown(&stage).await;
-            stage.pass(Duration::from_secs(5)).await;
+            settled(&stage).await;
             replica.stop().await.unwrap();
             let other = if deleted { Value::Null } else { json!(format!("{green}:80")) };
             annotate(&stage, json!({ (key("vgroup-port")): other })).await;
@@ -129,8 +127,7 @@ fn a_group_that_cannot_be_used_is_told_and_the_members_elsewhere_stay() {
         let any_port = group_by_hand(&stage, "ports", &[("AnyPortEnabled", "true")]);
         stage.pass(Duration::from_secs(3)).await;
         expose(&stage, &[("id", &id), ("vgroup-port", &format!("{blue}:80"))], port());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         for (group, told) in [
             ("sgp-nope", "reused server group id sgp-nope not found"),
             (&marked, "cannot reuse a ccm created server group"),
@@ -153,8 +150,7 @@ fn a_restart_reads_the_groups_once_and_writes_nothing_and_a_change_by_hand_is_pu
         let ids = instances(&stage, 2).await;
         let (id, [blue, _]) = furnish(&stage, &ids).await;
         expose(&stage, &[("id", &id), ("vgroup-port", &format!("{blue}:80"))], port());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         replica.stop().await.unwrap();
         stage.clear_calls();
         let _replica = stage.start_alone();
@@ -205,8 +201,7 @@ fn without_a_load_balancer_of_the_users_it_has_no_effect_and_that_is_told() {
         let _replica = stage.start();
         stage.joined(1).await;
         expose(&stage, &[("vgroup-port", "sgp-1:80"), ("weight", "10")], port());
-        shown(&stage).await;
-        stage.pass(Duration::from_secs(5)).await;
+        settled(&stage).await;
         let told = stage.told("web");
         assert!(
             told.iter().any(|(reason, message)| reason == "UnsupportedAnnotation" && message.contains("it needs")),
