@@ -126,7 +126,7 @@ fn annotations_that_say_how_to_check_win() {
     });
 }
 
-/// As the released controller leaves them: their checks were chosen without us.
+/// As the released controller leaves them, which has seen the policy change: their checks were chosen without us.
 #[test]
 fn listeners_that_were_there_before_keep_their_check() {
     play(|stage| async move {
@@ -137,11 +137,39 @@ fn listeners_that_were_there_before_keep_their_check() {
         let before = checks(&stage);
         replica.stop().await.unwrap();
         set_policy(&stage, "Local").await;
+        let hash = ccm::controllers::service::hash::of(&stage.service("web").unwrap());
+        let seen = json!({ "metadata": { "labels": { "service.beta.kubernetes.io/hash": hash } } });
+        stage.world.kube.patch::<Service>("default", "web", seen).unwrap();
         stage.clear_calls();
         let _replica = stage.start_with(LONE, json!({}));
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(checks(&stage), before);
         assert_eq!(listener_writes(&stage), Vec::<String>::new());
+    });
+}
+
+/// Neither way: kube-proxy gives up the port of the check with the policy Local, and then no node would pass.
+#[test]
+fn the_check_follows_a_change_of_the_policy_while_nobody_led() {
+    play(|stage| async move {
+        let mut replica = stage.start_with(LONE, json!({}));
+        expose(&stage, &[], "Cluster", tcp());
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(10)).await;
+        for policy in ["Local", "Cluster", "Local"] {
+            replica.kill().await;
+            set_policy(&stage, policy).await;
+            stage.clear_calls();
+            replica = stage.start_with(LONE, json!({}));
+            stage.pass(Duration::from_secs(30)).await;
+            let check = &checks(&stage)["80/tcp"];
+            if policy == "Local" {
+                assert_eq!(*check, format!("http {} /healthz", health_port(&stage)));
+            } else {
+                assert!(check.starts_with("tcp -520 "), "{check}");
+            }
+            assert_eq!(listener_writes(&stage), ["slb.SetLoadBalancerTCPListenerAttribute"], "{policy}");
+        }
     });
 }
 

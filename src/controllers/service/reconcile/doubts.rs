@@ -1,7 +1,7 @@
-//! What a pass may not believe: that there is no more than the inventory shows, and that there is
-//! still what was there a moment ago.
+//! What a pass may not believe: that there is no more than the inventory shows, that there is still what was
+//! there a moment ago, and that nothing happened while nobody looked.
 
-use super::super::{Controller, apply::Pass, hash, ownership::Owner, publish};
+use super::super::{Controller, Key, apply::Pass, hash, members, ownership::Owner, publish};
 use crate::cloud::{Class, Error, GroupsView, LoadBalancerState};
 use k8s_openapi::api::core::v1::Service;
 
@@ -37,5 +37,13 @@ impl Controller {
             self.known.note_deleted(owner, &id);
             pass.state = None;
         }
+    }
+
+    /// Whether the traffic policy has become Local since a pass last reached its end, and this process has not seen
+    /// it happen.
+    pub(super) fn policy_changed_unseen(&self, key: &Key, service: &Service) -> bool {
+        members::is_local(service)
+            && !self.records.is_settled(key)
+            && publish::shown_hash(service).is_some_and(|shown| hash::is_of_policy_cluster(service, shown))
     }
 }
