@@ -117,7 +117,8 @@ fn one_pod_that_the_cloud_does_not_take_keeps_none_of_fifty_out() {
         stage.pass(Duration::from_secs(60)).await;
         assert_eq!(members(), wanted);
         let told = stage.failures("web");
-        assert!(told.iter().any(|text| text.contains(UNHEARD_OF)), "{told:?}");
+        let named = format!("{UNHEARD_OF} (pod default/pod-{UNHEARD_OF})");
+        assert!(told.iter().any(|text| text.contains(&named)), "{told:?}");
 
         // One whose interface goes at the very moment: what was looked up is not so any more.
         slice(&stage, "web", &[(gone.as_str(), None)]);
@@ -133,7 +134,8 @@ fn one_pod_that_the_cloud_does_not_take_keeps_none_of_fifty_out() {
         stage.pass(Duration::from_secs(600)).await;
         assert_eq!(members(), wanted);
         let told = stage.failures("web");
-        assert!(told.iter().any(|text| text.contains(&its_interface) && text.contains(&gone)), "{told:?}");
+        let named = format!("pod default/pod-{gone} (eni {its_interface} with the address {gone}) is no member");
+        assert!(told.iter().any(|text| text.contains(&named)), "{told:?}");
         let added: Vec<usize> = stage
             .cloud()
             .calls()
@@ -161,7 +163,8 @@ fn an_instance_that_is_gone_keeps_none_of_fifty_out() {
         stage.pass(Duration::from_secs(20)).await;
         assert_eq!(stage.cloud().listeners(&stage.balancer().id).len(), 1);
         let told = stage.failures("web");
-        assert!(told.iter().any(|text| text.contains(&instance)), "{told:?}");
+        let named = format!("node {gone} (ecs {instance}) is no member");
+        assert!(told.iter().any(|text| text.contains(&named)), "{told:?}");
     });
 }
 

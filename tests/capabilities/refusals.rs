@@ -6,7 +6,10 @@ use std::{collections::BTreeSet, time::Duration};
 use ccm::sim::cloud::{Fault, FaultKind};
 use serde_json::json;
 
-use crate::support::{play, play_unheard};
+use crate::{
+    reuse::{by_hand, share, tag},
+    support::{play, play_unheard},
+};
 
 fn refused(status: u16, code: &str) -> FaultKind {
     FaultKind::Error { status, code: code.into(), message: "not now".into() }
@@ -161,4 +164,70 @@ fn members_follow_nodes_while_an_annotation_is_wrong() {
             assert_eq!(ensured, 1, "{suffix}: it is not as asked for");
         });
     }
+}
+
+/// Whichever load balancer the annotation `id` names by now, clients come to the one that the Service shows.
+#[test]
+fn members_follow_nodes_where_clients_come_while_the_load_balancer_named_is_refused() {
+    let port = || json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }] });
+    for (case, expected) in [
+        ("another", "cannot be bound to ip"),
+        ("nowhere", "does not exist in this region"),
+        ("taken away", "name it in the annotation id"),
+        ("another address type", "its address is internet"),
+        ("the API server's", "it serves the API server"),
+        ("named beside one of its own", "cannot be bound to ip"),
+    ] {
+        play(|stage| async move {
+            let replica = stage.start_alone();
+            let old = stage.joined(2).await;
+            let (id, other) = (by_hand(&stage, &[]), by_hand(&stage, &[]));
+            if case == "named beside one of its own" {
+                stage.ask("web", &[], port());
+            } else {
+                share(&stage, "web", &id, &[(80, "TCP")]);
+            }
+            let address = stage.address("web").await;
+            stage.pass(Duration::from_secs(10)).await;
+            replica.stop().await.unwrap();
+            match case {
+                "nowhere" => stage.annotate("web", &[("id", Some("lb-nowhere"))]),
+                "taken away" => stage.annotate("web", &[("id", None)]),
+                "another address type" => stage.annotate("web", &[("address-type", Some("intranet"))]),
+                "the API server's" => tag(&stage, &id, "ack.aliyun.com", "c1"),
+                _ => stage.annotate("web", &[("id", Some(&other))]),
+            }
+            let _replica = stage.start_alone();
+            stage.pass(Duration::from_secs(10)).await;
+            stage.clear_calls();
+            let new: BTreeSet<String> = stage.joined(2).await.into_iter().collect();
+            for node in &old {
+                stage.world.leave(node).unwrap();
+            }
+            stage.pass(Duration::from_secs(60)).await;
+            assert_eq!(stage.member_nodes(), new, "{case}: {:?}", stage.words());
+            let group = stage.all_groups();
+            assert_eq!(group.len(), 1, "{case}");
+            let is_about_members = |write: &String| write.ends_with("VServerGroupBackendServers");
+            assert!(stage.balancer_writes().iter().all(is_about_members), "{case}: {:?}", stage.balancer_writes());
+            let told = stage.failures("web");
+            assert!(!told.is_empty() && told.iter().all(|text| text.contains(expected)), "{case}: {told:?}");
+            assert_eq!(stage.address("web").await, address, "{case}");
+        });
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_new_load_balancer_is_told_once_with_its_id() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        let ports = json!([{ "name": "a", "port": 80 }, { "name": "s", "port": 99, "protocol": "SCTP" }]);
+        stage.ask("web", &[], json!({ "type": "LoadBalancer", "ports": ports }));
+        stage.address("web").await;
+        stage.pass(Duration::from_secs(120)).await;
+        let told = stage.failures("web");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains(&format!("[{}]: port 99", stage.balancer().id)), "{told:?}");
+    });
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Stage, clb::PREFIX, play};
 
 /// A load balancer made by hand.
-fn by_hand(stage: &Stage, params: &[(&str, &str)]) -> String {
+pub fn by_hand(stage: &Stage, params: &[(&str, &str)]) -> String {
     let params: Vec<(&str, &str)> = [("LoadBalancerName", "by-hand"), ("LoadBalancerSpec", "slb.s1.small")]
         .into_iter()
         .chain(params.iter().copied())
@@ -28,7 +28,7 @@ fn listener_by_hand(stage: &Stage, id: &str, port: &str, description: &str) {
     stage.cloud().administer("slb.CreateLoadBalancerTCPListener", &params).unwrap();
 }
 
-fn tag(stage: &Stage, id: &str, key: &str, value: &str) {
+pub fn tag(stage: &Stage, id: &str, key: &str, value: &str) {
     stage.cloud().with_state(|state| {
         let load_balancer = state.slb.load_balancers.get_mut(id).unwrap();
         load_balancer.tags.insert(key.to_owned(), value.to_owned());
@@ -36,7 +36,7 @@ fn tag(stage: &Stage, id: &str, key: &str, value: &str) {
 }
 
 /// A Service that uses the load balancer, with the right to make listeners on it.
-fn share(stage: &Stage, name: &str, id: &str, ports: &[(u16, &str)]) {
+pub fn share(stage: &Stage, name: &str, id: &str, ports: &[(u16, &str)]) {
     let ports: Vec<Value> = ports
         .iter()
         .map(|(port, protocol)| json!({ "name": format!("p{port}{}", protocol.to_lowercase()), "port": port, "protocol": protocol }))

@@ -35,7 +35,7 @@ pub async fn a_pod_without_interface_holds_nobody_back_and_is_told(stage: Stage)
     stage.until("two members", || async { (members(&stage) == eni(&all)).then_some(()) }).await;
     let told = || async {
         let told = stage.told("web").await;
-        let text = "Not sync pods [10.9.9.9] whose eni is invalid";
+        let text = "Not sync pods [10.9.9.9 (pod default/pod-10.9.9.9)] whose eni is invalid";
         told.iter().any(|(_, _, message)| message.contains(text)).then_some(())
     };
     stage.until("the one told", told).await;

@@ -30,6 +30,14 @@ const MOST_ROUNDS: usize = 24;
 
 type MakePlan = fn(&Desired, Option<&LoadBalancerState>, &BTreeSet<Scope>) -> Plan;
 
+/// A member that the cloud did not take, while it took others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub member: Member,
+    /// What the cloud said, without the request's id: it is compared with what was said before.
+    pub answer: String,
+}
+
 /// One pass over one load balancer.
 pub struct Pass<'a> {
     cloud: &'a dyn CloudProvider,
@@ -39,8 +47,8 @@ pub struct Pass<'a> {
     /// The changes made, as they are logged.
     pub changes: Vec<String>,
     pub failures: Vec<Error>,
-    /// Why which member was left out.
-    pub left_out: Vec<String>,
+    /// The members that were left out.
+    pub left_out: Vec<Refused>,
     /// Wishes that cannot be fulfilled on what is there.
     pub conflicts: Vec<String>,
     /// Whether a listener was deleted, so that somebody else may have its port.
@@ -53,6 +61,25 @@ pub struct Pass<'a> {
     /// Whether what is known of the load balancer includes what hangs on it.
     in_depth: bool,
     now: Timestamp,
+}
+
+// === impl Refused ===
+
+impl Refused {
+    pub(super) fn new(member: &Member, error: &Error) -> Self {
+        let answer =
+            if error.code.is_empty() { error.message.clone() } else { format!("{} (code {})", error.message, error.code) };
+        Self { member: member.clone(), answer }
+    }
+
+    /// What to tell; `name` is what people call the member.
+    pub(super) fn told(&self, name: Option<&str>) -> String {
+        let Self { member, answer } = self;
+        let address = member.address.map(|address| format!(" with the address {address}")).unwrap_or_default();
+        let server = format!("{} {}{address}", member.kind.as_str(), member.server);
+        let who = name.map_or_else(|| server.clone(), |name| format!("{name} ({server})"));
+        format!("{who} is no member, because the cloud refused it: {answer}")
+    }
 }
 
 // === impl Pass ===
@@ -253,7 +280,7 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let refused = &batch[0];
-            self.left_out.push(refused_text(refused, &error));
+            self.left_out.push(Refused::new(refused, &error));
             for (name, wanted) in desired.groups.iter_mut().filter(|(_, wanted)| !wanted.is_empty()) {
                 wanted.retain(|member| member.server != refused.server);
                 // Those that are there stay until somebody can take their place.
@@ -375,24 +402,12 @@ fn certificate_of(action: &Action) -> Option<&str> {
     }
 }
 
-/// What the cloud said, without the request's id: it is compared with what was said before.
-fn told(error: &Error) -> String {
-    if error.code.is_empty() { error.message.clone() } else { format!("{} (code {})", error.message, error.code) }
-}
-
 /// That members had to go from `place` before others could come.
 pub(super) fn room_text(place: &impl fmt::Display, error: &Error) -> String {
     format!(
         "{place}: members that are not wanted any more left before new ones came, because the quota of backend servers is used up: {}",
         error.stable_text()
     )
-}
-
-/// That the cloud took everything but this member.
-pub(super) fn refused_text(refused: &Member, error: &Error) -> String {
-    let address = refused.address.map(|address| format!(" with the address {address}")).unwrap_or_default();
-    let server = format!("{} {}{address}", refused.kind.as_str(), refused.server);
-    format!("{server} is no member, because the cloud refused it: {}", told(error))
 }
 
 /// That the certificate is over, if so.

@@ -3,6 +3,7 @@
 //! Pure: Services, Nodes and EndpointSlices in, group members out. A node or endpoint that
 //! cannot be used is left out and named; it never keeps the others out.
 
+mod names;
 mod nodes;
 
 use std::{
@@ -16,7 +17,10 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
-pub use self::nodes::{ControlPlaneNodes, differ, instance_of};
+pub use self::{
+    names::Names,
+    nodes::{ControlPlaneNodes, differ, instance_of},
+};
 
 use self::nodes::{Rules, chosen, is_asked_for, is_virtual};
 use super::{

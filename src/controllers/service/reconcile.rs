@@ -1,7 +1,9 @@
 //! One pass over one Service.
 
+mod behind;
 mod cleanup;
 mod doubts;
+mod events;
 pub(super) mod failure;
 mod limits;
 pub(super) mod lost;
@@ -9,12 +11,9 @@ mod members_alone;
 pub(super) mod reuse;
 pub(super) mod unheeded;
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
-use k8s_openapi::api::{
-    core::v1::{LoadBalancerIngress, Node, ObjectReference, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, ObjectReference, Service};
 use tokio::time::Instant;
 
 use self::{
@@ -29,9 +28,8 @@ use super::{
     apply::Pass,
     checks,
     class::{self, Kind, Wants},
-    desired::{self, BY_BANDWIDTH, BY_USE, Desired, GroupKey},
+    desired::{self, BY_BANDWIDTH, BY_USE, GroupKey},
     hash,
-    members::{self, Around, Backends},
     ownership::{self, FINALIZER, Owner},
     plan, publish,
     readiness::Waiting,
@@ -97,7 +95,7 @@ impl Controller {
         let object = reference_of(service);
         let (requested, ranges) = match self.wishes(key, service) {
             Ok(wishes) => wishes,
-            Err(wrong) => return Err(self.follow_members_alone(key, service, wrong).await),
+            Err(wrong) => return Err(self.follow_members_alone(key, service, wrong.into()).await),
         };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = class::has_finalizer(service);
@@ -119,7 +117,13 @@ impl Controller {
             Some(id) => Some(self.known.turn(id).await),
             None => None,
         };
-        let state = self.find(key, service, &owner, &requested, had_finalizer).await?;
+        let state = match self.find(key, service, &owner, &requested, had_finalizer).await {
+            Err(refused @ Failure::Unfulfillable(_)) => {
+                drop(turn);
+                return Err(self.follow_members_alone(key, service, refused).await);
+            }
+            found => found?,
+        };
         let state = self.with_leftovers(service, state).await?;
         let checked = checks::are_checked(service, &requested, &owner, state.as_ref());
         let backends = self.backends_if_checked(key, service, &requested, checked, backends);
@@ -132,7 +136,7 @@ impl Controller {
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
         self.tell_of_no_members(key, &object, &desired);
-        desired.policy_changed = self.records.policy_changed(key);
+        desired.policy_changed = self.records.policy_changed(key) || self.policy_changed_unseen(key, service);
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         // What a lost one was made with makes no new one.
@@ -142,11 +146,8 @@ impl Controller {
             self.yield_ports(service, &mut desired, state);
         }
         let mut problems = desired.problems.clone();
-        let nowhere: Vec<String> =
-            backends.pods.keys().filter(|ip| !interfaces.contains_key(ip)).map(ToString::to_string).collect();
-        if !nowhere.is_empty() {
-            problems.push(without_interface(&nowhere));
-        }
+        let nowhere: Vec<IpAddr> = backends.pods.keys().filter(|ip| !interfaces.contains_key(ip)).copied().collect();
+        problems.extend(self.without_interface(key, &nowhere));
         let is_shared = desired.requested.id.is_some();
         let mut access = AccessPass::new(&*self.cloud, &self.lists, &owner);
         let limited = self.limit_access(&mut access, (key, service), ranges.as_ref(), &mut desired, state.as_ref());
@@ -154,7 +155,7 @@ impl Controller {
             Ok(leftovers) => leftovers,
             Err(wrong) => {
                 drop(turn);
-                return Err(self.follow_members_alone(key, service, wrong).await);
+                return Err(self.follow_members_alone(key, service, wrong.into()).await);
             }
         };
         self.records.set_backends(key, &backends);
@@ -174,7 +175,8 @@ impl Controller {
             self.open_gates_of(key, &waiting, &wanted, state, nowhere).await?;
         }
         let id = pass.state.as_ref().map(|state| state.load_balancer.id.clone());
-        let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(pass.left_out).collect();
+        let left_out = self.left_out(key, &pass.left_out);
+        let others: Vec<String> = problems.into_iter().chain(pass.conflicts).chain(left_out).collect();
         let mut shown_is_new = false;
         // The address is worth showing even if some port failed.
         if let Some(state) = &pass.state {
@@ -182,7 +184,7 @@ impl Controller {
             let hash = complete.then(|| hash::of(service));
             let ingress = self.ingress((&object, service), &state.load_balancer, &shows, uses_proxy).await;
             let id = &state.load_balancer.id;
-            self.records.show(key, &ingress);
+            self.records.show(key, id, &ingress);
             let published = publish::show(&self.client, service, id, &ingress, hash.as_deref(), None).await;
             shown_is_new =
                 published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
@@ -246,15 +248,6 @@ impl Controller {
         }
     }
 
-    fn tell_of_no_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
-        let none = !desired.groups.is_empty() && desired.groups.values().all(Vec::is_empty);
-        if self.records.lost_all_members(key, none) {
-            let message = "There are no available nodes for LoadBalancer: no node or pod qualifies as a member; see the Service's \
-                           endpoints, the nodes' exclusion labels, and the annotation backend-label";
-            self.recorder.normal(object, "UnAvailableLoadBalancer", message);
-        }
-    }
-
     /// What follows from a pass for others, and for what is believed.
     fn follow_up(
         &self,
@@ -308,20 +301,6 @@ impl Controller {
         opened.map_err(|error| about_gates(key, &error))
     }
 
-    /// `needed` is the value that goes with members of IPv6.
-    pub(super) fn tell_of_ipv6(&self, key: &Key, object: &ObjectReference, requested: &Requested, needed: &str) {
-        let in_vain = requested.families != requested.families(self.options.ipv6_members);
-        let notice = in_vain.then(|| {
-            format!(
-                "members keep their IPv4 addresses: backend-ip-version needs the annotation ip-version to be {needed}, too, \
-                 and the feature gate IPv6DualStack"
-            )
-        });
-        for notice in self.records.new_notices(key, "ipv6", notice) {
-            self.recorder.warning(object, "UnsupportedAnnotation", notice);
-        }
-    }
-
     /// What the status shows.
     async fn ingress(
         &self,
@@ -358,54 +337,6 @@ impl Controller {
                 }
             },
         }
-    }
-
-    /// The members for a Service now that it is known whether the load balancer checks them; `before` is
-    /// what they were without knowing it.
-    pub(super) fn backends_if_checked(
-        &self,
-        key: &Key,
-        service: &Service,
-        requested: &Requested,
-        checked: bool,
-        before: Backends,
-    ) -> Backends {
-        let backends = if self.records.set_checked(key, checked) {
-            self.compute_backends(key, service, requested, &self.cache.nodes.list(), &self.slices(key))
-        } else {
-            before
-        };
-        for notice in self.records.new_notices(key, "members", backends.left_out.clone()) {
-            let message = format!("not a member of the load balancer: {notice}");
-            self.recorder.warning(&reference_of(service), "SkipSyncBackends", message);
-        }
-        backends
-    }
-
-    /// The members for a Service with these slices among these nodes.
-    pub(super) fn compute_backends(
-        &self,
-        key: &Key,
-        service: &Service,
-        requested: &Requested,
-        nodes: &[Arc<Node>],
-        slices: &[Arc<EndpointSlice>],
-    ) -> Backends {
-        let around = Around {
-            eni: requested.eni.unwrap_or(self.options.eni_by_default),
-            families: requested.families(self.options.ipv6_members),
-            control_plane: self.options.control_plane_nodes,
-            only_ready: self.options.only_ready_nodes || !self.records.is_checked(key),
-            nodes,
-            slices,
-            admitted: &self.gates.admitted(key),
-        };
-        members::backends(service, requested, &around)
-    }
-
-    pub(super) fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
-        let of_service = |slice: &Arc<EndpointSlice>| super::triggers::service_of(slice).as_ref() == Some(key);
-        self.cache.slices.list().into_iter().filter(of_service).collect()
     }
 
     /// The load balancer to work on; `None` if one is to be made.
@@ -460,21 +391,6 @@ impl Controller {
         }
     }
 
-    /// Tells of further load balancers that carry the Service's mark. They are nobody's to delete
-    /// without a word: one of them may be in use.
-    fn tell_doubles(&self, key: &Key, service: &Service, owner: &Owner) {
-        let doubles = self.known.doubles(owner).into_iter().map(|id| {
-            format!(
-                "load balancer {id} carries the mark of this Service, too, but is not the one that it shows; delete it by \
-                 hand, or take its tag {} off",
-                ownership::OWNER_TAG
-            )
-        });
-        for notice in self.records.new_notices(key, "doubles", doubles) {
-            self.recorder.warning(&reference_of(service), "MultipleLoadBalancers", notice);
-        }
-    }
-
     /// Whether the Service still has a load balancer of the other kind, which has to go first: two
     /// that are asked for the same ports would both be shown, and one of them would be left over.
     pub(super) fn waits_for_another_kind(&self, key: &Key, service: &Service) -> bool {
@@ -494,55 +410,11 @@ impl Controller {
         waits
     }
 
-    /// Logs a failure, tells it on the Service, and decides when to try again.
-    pub(super) fn tell(
-        &self,
-        key: &Key,
-        service: &Service,
-        reason: &str,
-        what: &str,
-        result: Result<(), Failure>,
-    ) -> Outcome {
-        let over_quota = result.as_ref().err().map(Failure::over_quota).unwrap_or_default();
-        for notice in self.records.new_notices(key, "quota", over_quota) {
-            self.recorder.warning(&reference_of(service), "QuotaExceeded", notice);
-        }
-        let Err(failure) = result else {
-            self.records.succeeded(key);
-            return Outcome::Done;
-        };
-        let outcome = failure.outcome();
-        if failure.is_about_leadership() {
-            tracing::info!("stopped: this replica does not lead any more");
-            return Outcome::Done;
-        }
-        if let Failure::Overtaken(text) = &failure {
-            tracing::info!("{text}; trying again");
-            return outcome;
-        }
-        tracing::warn!(error = %failure, "{what}");
-        let told = self.records.failure_text(key, failure.stable_text(), failure.to_string());
-        let (reason, message) = match &failure {
-            Failure::Cluster { reason, text } => (*reason, text.clone()),
-            Failure::Unfulfillable(text) if text.starts_with("create public") => (reason, text.clone()),
-            _ => (reason, format!("{what} [{}]: {told}", shown_id(service).unwrap_or_default())),
-        };
-        self.recorder.warning(&reference_of(service), reason, message);
-        outcome
-    }
 }
 
 /// The id that the Service's label shows.
 pub(super) fn shown_id(service: &Service) -> Option<&str> {
     service.metadata.labels.as_ref()?.get(ownership::ID_LABEL).map(String::as_str)
-}
-
-fn without_interface(pods: &[String]) -> String {
-    format!(
-        "Not sync pods [{}] whose eni is invalid: the cloud shows no network interface with these addresses; pods can be \
-         members only where the pod network gives them addresses of the VPC",
-        pods.join(",")
-    )
 }
 
 /// A failed read or write of a pod that waits.

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use parking_lot::Mutex;
 
 use super::{Key, members::Backends, publish};
+use crate::cloud::LoadBalancerId;
 
 /// What is remembered of every Service.
 #[derive(Default)]
@@ -29,7 +30,8 @@ struct Record {
     audit: bool,
     /// A pass of this process has reached its end.
     settled: bool,
-    /// What the status was made to show.
+    /// What the Service was made to show: the load balancer, and the status.
+    id: Option<LoadBalancerId>,
     shown: Vec<LoadBalancerIngress>,
     /// Something was changed since the Service was last found in order.
     changed: bool,
@@ -101,9 +103,17 @@ impl Records {
         self.with(key, |record| record.failure.is_some())
     }
 
-    /// Notes what the status is made to show.
-    pub(super) fn show(&self, key: &Key, ingress: &[LoadBalancerIngress]) {
-        self.with(key, |record| record.shown = ingress.to_vec());
+    /// Notes what the Service is made to show: the load balancer, and the status.
+    pub(super) fn show(&self, key: &Key, id: &LoadBalancerId, ingress: &[LoadBalancerIngress]) {
+        self.with(key, |record| {
+            record.id = Some(id.clone());
+            record.shown = ingress.to_vec();
+        });
+    }
+
+    /// The load balancer that the Service was made to show by this process.
+    pub(super) fn id(&self, key: &Key) -> Option<LoadBalancerId> {
+        self.with(key, |record| record.id.clone())
     }
 
     /// Whether `ingress` is what the status was made to show.

@@ -82,7 +82,7 @@ fn a_pod_without_interface_keeps_nobody_in_or_out() {
         slice(&stage, &[(&all[1], None), (&all[2], None), ("10.9.9.9", None)], 8080);
         stage.pass(Duration::from_secs(10)).await;
         assert_eq!(members(&stage), [format!("{}:8080", all[1]), format!("{}:8080", all[2])].into());
-        assert_told(&stage, "Not sync pods whose eni is invalid: 10.9.9.9");
+        assert_told(&stage, "Not sync pods whose eni is invalid: 10.9.9.9 (pod ");
     });
 }
 
@@ -102,7 +102,7 @@ fn a_member_that_the_cloud_refuses_is_left_out_alone_and_named() {
         assert_eq!(listeners(&stage).len(), 1);
         let told = stage.told("web");
         let named = |(reason, message): &(String, String)| {
-            reason == "SyncLoadBalancerFailed" && message.contains(nodes[2].split_once('.').unwrap().1)
+            reason == "SyncLoadBalancerFailed" && message.contains(&format!("node {} (", nodes[2]))
         };
         assert!(told.iter().any(named), "{told:?}");
     });

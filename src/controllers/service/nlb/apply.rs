@@ -21,7 +21,7 @@ use crate::{
     },
     controllers::service::{
         Key,
-        apply::{over, refused_text, room_text},
+        apply::{Refused, over, room_text},
         ownership::Owner,
     },
 };
@@ -58,8 +58,8 @@ pub struct Outcome {
     /// The changes begun, as they are logged.
     pub changes: Vec<String>,
     pub failures: Vec<Error>,
-    /// Why which member was left out.
-    pub left_out: Vec<String>,
+    /// The members that were left out.
+    pub left_out: Vec<Refused>,
     /// Wishes that cannot be fulfilled on what is there.
     pub conflicts: Vec<String>,
     /// Somebody else is at what was to be changed.
@@ -254,7 +254,7 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let refused = &batch[0];
-            self.outcome.left_out.push(refused_text(refused, &error));
+            self.outcome.left_out.push(Refused::new(refused, &error));
             for wanted in desired.groups.values_mut() {
                 wanted.members.retain(|member| member.server != refused.server);
             }

@@ -127,7 +127,8 @@ impl Controller {
         let mut problems = desired.problems.clone();
         let nowhere = behind.nowhere();
         if !nowhere.is_empty() {
-            problems.push(format!("Not sync pods whose eni is invalid: {}", nowhere.join(",")));
+            let named = self.named(key, &nowhere).join(",");
+            problems.push(format!("Not sync pods whose eni is invalid: {named}"));
         }
         let wanted = behind.wanted(&desired);
         let mut pass = self.network_pass(key, &owner, state);
@@ -246,6 +247,7 @@ impl Controller {
         unsettled: bool,
     ) -> Result<Progress, Failure> {
         let apply::Outcome { changes, failures, left_out, conflicts, busy, .. } = outcome;
+        let left_out = self.left_out(key, &left_out);
         let mut others: Vec<String> = problems.into_iter().chain(conflicts).chain(left_out).collect();
         let changed = self.records.note_changes(key, !changes.is_empty());
         let waiting = self.network.jobs.is_waiting(key);
@@ -262,7 +264,7 @@ impl Controller {
             let complete = failures.is_empty() && others.is_empty();
             let hash = complete.then(|| hash::of(service));
             let ingress = [publish::host_name(&there.dns_name)];
-            self.records.show(key, &ingress);
+            self.records.show(key, &there.id, &ingress);
             let own = state.sources.as_ref().map(|own| own.as_ref().map(|group| group.id.to_string()));
             let more = own.as_ref().map(|id| (SECURITY_GROUP_LABEL, id.as_deref()));
             let published = publish::show(&self.client, service, &there.id, &ingress, hash.as_deref(), more).await;

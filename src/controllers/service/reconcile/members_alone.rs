@@ -2,18 +2,19 @@
 //!
 //! Nothing of what it asks for is put into effect, wrong or right, until a person has corrected
 //! it. But its nodes and pods come and go all the same, and in the end a load balancer whose members
-//! are all gone serves nobody: so members follow.
+//! are all gone serves nobody: so members follow, on the load balancer that the Service shows. Clients
+//! come there, whichever the annotations name by now.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
 use k8s_openapi::api::core::v1::Service;
 
-use super::{about_gates, failure::Failure};
+use super::{about_gates, failure::Failure, shown_id};
 use crate::{
-    cloud::Error,
+    cloud::{Error, LoadBalancerId},
     controllers::service::{
         Controller, Key,
-        annotations::{Annotations, Mistakes, Requested},
+        annotations::{Annotations, Requested},
         apply::Pass,
         checks, class, desired,
         ownership::Owner,
@@ -23,20 +24,18 @@ use crate::{
 impl Controller {
     /// Has the members of the groups that are there follow; answers what is wrong, and what else
     /// is.
-    pub(super) async fn follow_members_alone(&self, key: &Key, service: &Service, wrong: Mistakes) -> Failure {
+    pub(super) async fn follow_members_alone(&self, key: &Key, service: &Service, wrong: Failure) -> Failure {
         let Some(requested) = Annotations::of(service).parse_for_members().filter(|_| class::has_finalizer(service))
         else {
-            return wrong.into();
+            return wrong;
         };
         let (errors, mut others) = match self.follow(key, service, requested).await {
             Ok(troubles) => troubles,
             Err(Failure::Cloud { errors, others }) => (errors, others),
-            // There is nothing to have members, or not for sure. What is wrong comes first.
-            Err(Failure::Unfulfillable(_) | Failure::Mistakes(_)) => return wrong.into(),
             Err(failure) => return failure,
         };
         if errors.is_empty() && others.is_empty() {
-            return wrong.into();
+            return wrong;
         }
         others.insert(0, wrong.to_string());
         Failure::Cloud { errors, others }
@@ -55,13 +54,9 @@ impl Controller {
         if waiting.is_empty() && !self.records.backends_changed(key, &backends) {
             return Ok((Vec::new(), Vec::new()));
         }
-        let _turn = match &requested.id {
-            Some(id) => Some(self.known.turn(id).await),
-            None => None,
-        };
-        let Some(state) = self.find(key, service, &owner, &requested, true).await? else {
-            return Ok((Vec::new(), Vec::new()));
-        };
+        let Some(id) = shown_id(service).map(LoadBalancerId::from) else { return Ok((Vec::new(), Vec::new())) };
+        let _turn = self.known.turn(&id).await;
+        let Some(state) = self.known.state(&*self.cloud, &id).await? else { return Ok((Vec::new(), Vec::new())) };
         // Listeners stay as they are, so what they check is what counts.
         let checked = checks::are_checked(service, &requested, &owner, Some(&state));
         let backends = self.backends_if_checked(key, service, &requested, checked, backends);
@@ -78,6 +73,7 @@ impl Controller {
         if pass.failures.is_empty() {
             self.records.set_backends(key, &backends);
         }
-        Ok((pass.failures, pass.left_out))
+        let left_out = self.left_out(key, &pass.left_out);
+        Ok((pass.failures, left_out))
     }
 }

@@ -56,8 +56,8 @@ impl Behind {
     }
 
     /// The addresses of pods that no interface has.
-    pub(super) fn nowhere(&self) -> Vec<String> {
-        self.backends.pods.keys().filter(|ip| self.is_nowhere(ip)).map(ToString::to_string).collect()
+    pub(super) fn nowhere(&self) -> Vec<IpAddr> {
+        self.backends.pods.keys().filter(|ip| self.is_nowhere(ip)).copied().collect()
     }
 
     /// The members for which waiting pods wait. What the cloud refuses is taken out of the wish on the

@@ -26,7 +26,7 @@ impl Controller {
         let requested = Annotations::of(service).parse_network_for_members().filter(|_| Kind::Nlb.marks(service));
         let Some(requested) = requested else { return Err(wrong.into()) };
         let (errors, mut others) = match self.follow_network(key, service, requested).await {
-            Ok((Outcome { failures, left_out, .. }, false)) => (failures, left_out),
+            Ok((Outcome { failures, left_out, .. }, false)) => (failures, self.left_out(key, &left_out)),
             // Somebody else is at it; what is wrong is told after that.
             Ok((Outcome { busy, .. }, true)) => return self.again(key, self.network.jobs.is_waiting(key), busy),
             Err(Failure::Cloud { errors, others }) => (errors, others),
