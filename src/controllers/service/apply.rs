@@ -67,8 +67,11 @@ pub struct Pass<'a> {
 
 impl Refused {
     pub(super) fn new(member: &Member, error: &Error) -> Self {
-        let answer =
-            if error.code.is_empty() { error.message.clone() } else { format!("{} (code {})", error.message, error.code) };
+        let answer = if error.code.is_empty() {
+            error.message.clone()
+        } else {
+            format!("{} (code {})", error.message, error.code)
+        };
         Self { member: member.clone(), answer }
     }
 

@@ -136,7 +136,7 @@ impl Controller {
         let interfaces = self.interfaces.resolve(&*self.cloud, &backends.pods, there).await?;
         let mut desired = desired::desired(service, requested, &backends, &interfaces, &self.options);
         self.tell_of_no_members(key, &object, &desired);
-        desired.policy_changed = self.records.policy_changed(key) || self.policy_changed_unseen(key, service);
+        desired.policy_changed = self.policy_changed(key, service);
         let shows = desired.requested.shows.clone();
         let uses_proxy = desired.listeners.values().any(|l| l.keep.get(Setting::ProxyProtocol) == Some("true"));
         // What a lost one was made with makes no new one.
@@ -409,7 +409,6 @@ impl Controller {
         }
         waits
     }
-
 }
 
 /// The id that the Service's label shows.

@@ -119,7 +119,7 @@ fn annotations_that_say_how_to_check_win() {
     });
 }
 
-/// As the released controller leaves them: their checks were chosen without us.
+/// As the released controller leaves them, which has seen the policy change: their checks were chosen without us.
 #[test]
 fn groups_that_were_there_before_keep_their_check() {
     play(|stage| async move {
@@ -128,18 +128,33 @@ fn groups_that_were_there_before_keep_their_check() {
         expose(&stage, &[], "Cluster").await;
         replica.stop().await.unwrap();
         set_policy(&stage, "Local").await;
+        let hash = ccm::controllers::service::hash::of(&stage.service("web").unwrap());
+        stage.change("web", json!({ "metadata": { "labels": { "service.beta.kubernetes.io/hash": hash } } }));
         stage.clear_calls();
-        let replica = stage.start_alone();
-        stage.pass(Duration::from_secs(60)).await;
-        assert_eq!((check(&stage), group_writes(&stage)), ("TCP 0 -".to_owned(), Vec::new()));
-        // What follows goes on to follow over a restart.
-        set_policy(&stage, "Cluster").await;
-        set_policy(&stage, "Local").await;
-        replica.stop().await.unwrap();
-        set_policy(&stage, "Cluster").await;
         let _replica = stage.start_alone();
         stage.pass(Duration::from_secs(60)).await;
-        assert!(check(&stage).starts_with("TCP 0 "), "{}", check(&stage));
+        assert_eq!((check(&stage), group_writes(&stage)), ("TCP 0 -".to_owned(), Vec::new()));
+    });
+}
+
+#[test]
+fn the_check_follows_a_change_of_the_policy_while_nobody_led() {
+    play(|stage| async move {
+        let mut replica = stage.start_alone();
+        stage.joined(1).await;
+        expose(&stage, &[], "Cluster").await;
+        stage.pass(Duration::from_secs(30)).await;
+        for policy in ["Local", "Cluster"] {
+            replica.stop().await.unwrap();
+            set_policy(&stage, policy).await;
+            replica = stage.start_alone();
+            stage.pass(Duration::from_secs(60)).await;
+            if policy == "Local" {
+                assert_eq!(check(&stage), kube_proxy(&stage));
+            } else {
+                assert!(check(&stage).starts_with("TCP 0 "), "{}", check(&stage));
+            }
+        }
     });
 }
 

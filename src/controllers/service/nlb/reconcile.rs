@@ -197,7 +197,7 @@ impl Controller {
         let families = requested.members.families(self.options.ipv6_members);
         let mut desired = desired::desired(service, requested, behind.around(ranges, families, &self.options));
         let is_there = state.sources.as_ref().is_some_and(Option::is_some);
-        desired.policy_changed = self.records.policy_changed(&Key::of(service));
+        desired.policy_changed = self.policy_changed(&Key::of(service), service);
         desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some() || is_there;
         // What a lost one was made with makes no new one.
         let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();

@@ -39,11 +39,10 @@ impl Controller {
         }
     }
 
-    /// Whether the traffic policy has become Local since a pass last reached its end, and this process has not seen
-    /// it happen.
-    pub(super) fn policy_changed_unseen(&self, key: &Key, service: &Service) -> bool {
-        members::is_local(service)
-            && !self.records.is_settled(key)
-            && publish::shown_hash(service).is_some_and(|shown| hash::is_of_policy_cluster(service, shown))
+    /// Whether the traffic policy has changed since this process began, or has become Local between the end of the
+    /// last pass of the process before it and now.
+    pub(in crate::controllers::service) fn policy_changed(&self, key: &Key, service: &Service) -> bool {
+        let unseen = || publish::shown_hash(service).is_some_and(|shown| hash::is_of_policy_cluster(service, shown));
+        self.records.policy_changed(key) || (members::is_local(service) && !self.records.is_settled(key) && unseen())
     }
 }

@@ -94,7 +94,12 @@ impl Controller {
         })
     }
 
-    pub(in crate::controllers::service) fn tell_of_no_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
+    pub(in crate::controllers::service) fn tell_of_no_members(
+        &self,
+        key: &Key,
+        object: &ObjectReference,
+        desired: &Desired,
+    ) {
         let none = !desired.groups.is_empty() && desired.groups.values().all(Vec::is_empty);
         if self.records.lost_all_members(key, none) {
             let message = "There are no available nodes for LoadBalancer: no node or pod qualifies as a member; see the Service's \
@@ -104,7 +109,13 @@ impl Controller {
     }
 
     /// `needed` is the value that goes with members of IPv6.
-    pub(in crate::controllers::service) fn tell_of_ipv6(&self, key: &Key, object: &ObjectReference, requested: &Requested, needed: &str) {
+    pub(in crate::controllers::service) fn tell_of_ipv6(
+        &self,
+        key: &Key,
+        object: &ObjectReference,
+        requested: &Requested,
+        needed: &str,
+    ) {
         let in_vain = requested.families != requested.families(self.options.ipv6_members);
         let notice = in_vain.then(|| {
             format!(
