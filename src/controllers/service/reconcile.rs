@@ -180,14 +180,9 @@ impl Controller {
         let mut shown_is_new = false;
         // The address is worth showing even if some port failed.
         if let Some(state) = &pass.state {
-            let complete = pass.failures.is_empty() && others.is_empty();
-            let hash = complete.then(|| hash::of(service));
+            let hash = (pass.failures.is_empty() && others.is_empty()).then(|| hash::of(service));
             let ingress = self.ingress((&object, service), &state.load_balancer, &shows, uses_proxy).await;
-            let id = &state.load_balancer.id;
-            self.records.show(key, id, &ingress);
-            let published = publish::show(&self.client, service, id, &ingress, hash.as_deref(), None).await;
-            shown_is_new =
-                published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))?;
+            shown_is_new = self.show(key, service, &state.load_balancer.id, &ingress, hash).await?;
         }
         if !pass.failures.is_empty() || !others.is_empty() {
             return Err(Failure::Cloud { errors: pass.failures, others });
@@ -299,6 +294,20 @@ impl Controller {
         let there = |group: &GroupKey| plan::find_group(state, group).map(|group| group.members.clone());
         let opened = self.open_gates(key, waiting, wanted, there, nowhere, Some).await;
         opened.map_err(|error| about_gates(key, &error))
+    }
+
+    /// Shows the load balancer on the Service; tells whether that was new.
+    async fn show(
+        &self,
+        key: &Key,
+        service: &Service,
+        id: &LoadBalancerId,
+        ingress: &[LoadBalancerIngress],
+        hash: Option<String>,
+    ) -> Result<bool, Failure> {
+        self.records.show(key, id, ingress);
+        let published = publish::show(&self.client, service, id, ingress, hash.as_deref(), None).await;
+        published.map_err(|e| cluster("FailedUpdateStatus", "Error updating load balancer status", &e))
     }
 
     /// What the status shows.

@@ -75,8 +75,8 @@ impl Controller {
             return Vec::new();
         }
         let names = self.names(key);
-        let named = |ip: &IpAddr| names.at(*ip).map_or_else(|| ip.to_string(), |name| format!("{ip} ({name})"));
-        pods.iter().map(named).collect()
+        let text = |ip: &IpAddr| names.at(*ip).map_or_else(|| ip.to_string(), |name| format!("{ip} ({name})"));
+        pods.iter().map(text).collect()
     }
 
     fn names(&self, key: &Key) -> Names {
