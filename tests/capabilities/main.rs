@@ -41,4 +41,5 @@ mod services;
 mod source_ranges;
 mod support;
 mod telemetry;
+mod triggers;
 mod user_groups;

@@ -60,6 +60,31 @@ fn an_hour_without_a_change_says_nothing() {
     });
 }
 
+#[test]
+fn what_is_accepted_without_effect_is_named_in_the_log_once() {
+    play(|stage| async move {
+        let (lines, _guard) = Log::collect();
+        let keys = json!({ "privateZoneId": "pz-1", "privateZoneRecordTTL": 60, "kubernetesClusterTag": "a", "colour": "red" });
+        let _replica =
+            stage.start_with(&["--leader-elect=false", "--controllers=*,ingress,pvtz", "--address=::"], keys);
+        stage.joined(1).await;
+        stage.pass(Duration::from_secs(3600)).await;
+        let told = lines.take();
+        for text in [
+            "--controllers: ingress has no effect: Ingresses",
+            "--controllers: pvtz has no effect: PrivateZone",
+            "privateZoneId",
+            "privateZoneRecordTTL",
+            "kubernetesClusterTag",
+            "colour",
+            "--address",
+        ] {
+            let count = told.iter().filter(|line| line.contains(" WARN ") && line.contains(text)).count();
+            assert_eq!(count, 1, "{text}: {told:#?}");
+        }
+    });
+}
+
 /// The metrics that the operators' page lists, in backticks.
 fn listed() -> Vec<String> {
     let page = include_str!("../../docs/operations.md");

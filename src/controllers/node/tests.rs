@@ -2,6 +2,8 @@
 
 mod absence;
 mod joining;
+mod opening;
+mod shared;
 mod shutdown;
 
 use std::time::Duration;

@@ -142,6 +142,8 @@ fn hiding(service: &Service) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::PortStatus;
+
     use super::*;
 
     #[test]
@@ -168,6 +170,33 @@ mod tests {
         let hidden: Service = serde_json::from_value(object).unwrap();
         assert_eq!(hiding(&hidden), None);
         assert_eq!(shown_address(&hidden), None);
+    }
+
+    #[test]
+    fn only_what_users_see_tells_two_statuses_apart() {
+        let ip = |ip: &str, mode: Option<&str>| LoadBalancerIngress {
+            ip: Some(ip.to_owned()),
+            ip_mode: mode.map(ToOwned::to_owned),
+            ..LoadBalancerIngress::default()
+        };
+        let with_ports = LoadBalancerIngress { ports: Some(vec![PortStatus::default()]), ..ip("10.0.0.9", None) };
+        let with_empty_name = LoadBalancerIngress { hostname: Some(String::new()), ..ip("10.0.0.9", None) };
+        let one = || vec![ip("10.0.0.9", None)];
+        for (what, there, wanted, same) in [
+            ("nothing", vec![], vec![], true),
+            ("the same", one(), one(), true),
+            ("the mode that the API server fills in", vec![ip("10.0.0.9", Some("VIP"))], one(), true),
+            ("ports, of which nothing is said", vec![with_ports], one(), true),
+            ("an empty name", vec![with_empty_name], one(), true),
+            ("none yet", vec![], one(), false),
+            ("one too many", vec![ip("10.0.0.9", None), ip("10.0.0.8", None)], one(), false),
+            ("another address", vec![ip("10.0.0.8", None)], one(), false),
+            ("another mode", vec![ip("10.0.0.9", Some("Proxy"))], one(), false),
+            ("a name for an address", vec![host_name("10.0.0.9")], one(), false),
+            ("another name", vec![host_name("a.example")], vec![host_name("b.example")], false),
+        ] {
+            assert_eq!(is_same(&there, &wanted), same, "{what}");
+        }
     }
 
     #[cfg(feature = "sim")]

@@ -41,6 +41,23 @@ async fn answers_that_prove_nothing_delete_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_be_looked_up_is_neither_marked_nor_deleted() {
+    for by in ["DescribeInstancesByAddress", "DescribeInstancesOfVpc"] {
+        let cluster = steady(3).await;
+        cluster.cloud.fail(by, Class::Transient);
+        let lost = mk_node("worker-9").ready("False");
+        let by_address = by == "DescribeInstancesByAddress";
+        let (kind, address) = if by_address { ("InternalIP", "10.0.9.9") } else { ("Hostname", "worker-9") };
+        cluster.add(&lost.address(kind, address));
+        seconds(20 * 60).await;
+        let node = cluster.node("worker-9").unwrap();
+        assert_eq!(node.spec.unwrap_or_default().provider_id, None, "{by}");
+        assert_eq!(cluster.taints("worker-9"), [""; 0], "{by}");
+        assert!(cluster.cloud.calls(by).len() > 2, "{by}: it was tried");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_empty_answer_deletes_nothing() {
     let cluster = steady(10).await;
     cluster.cloud.edit(|state| state.instances.clear());

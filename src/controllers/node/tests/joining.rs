@@ -28,72 +28,6 @@ async fn a_joining_node_is_taken_into_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_that_join_together_share_their_calls() {
-    let cluster = steady(10).await;
-    cluster.cloud.forget_calls();
-    for n in 10..260 {
-        cluster.cloud.boot(&format!("i-{n}"), &format!("10.1.{}.{}", n / 250, n % 250 + 1));
-        cluster.add(&ecs(&format!("i-{n}")).joining().ready("False"));
-    }
-    seconds(5).await;
-    let reads = cluster.cloud.calls("DescribeInstances");
-    assert_eq!(reads.len(), 3, "{reads:?}");
-    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces").len(), 3);
-    assert_eq!(cluster.events("InitializedNode").len(), 260);
-    (10..260).for_each(|n| cluster.report_ready(&format!("node-i-{n}"), "True"));
-    seconds(60).await;
-    assert_eq!(cluster.cloud.calls("DescribeInstances").len(), 3, "becoming Ready is no reason to ask");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_steady_cluster_costs_a_read_a_sweep_and_no_writes() {
-    let cluster = steady(150).await;
-    seconds(60).await;
-    cluster.cloud.forget_calls();
-    cluster.kube.clear_requests();
-    seconds(35 * 60).await;
-    let sweeps = cluster.cloud.edit(|state| state.calls.clone());
-    assert!((12..=14).contains(&sweeps.len()), "{sweeps:?}");
-    assert_eq!(cluster.writes(), [""; 0]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_node_waits_out_trouble_by_itself() {
-    for class in [Class::Throttled, Class::Transient, Class::Denied, Class::Malformed, Class::Unknown] {
-        let cluster = Cluster::new();
-        for n in 0..120 {
-            cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
-            cluster.add(&ecs(&format!("i-{n}")).joining());
-        }
-        cluster.cloud.fail("DescribeInstances", class);
-        start(&cluster, |_| {});
-        seconds(3).await;
-        assert_eq!(cluster.events("InitializedNode").len(), 0);
-        let denied = if class == Class::Denied { 120 } else { 0 };
-        assert_eq!(cluster.events("SyncNodeFailed").len(), denied, "{class:?}");
-        cluster.cloud.heal();
-        seconds(9).await;
-        assert_eq!(cluster.events("InitializedNode").len(), 120, "{class:?}");
-        assert!(cluster.taints("node-i-7").is_empty());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_id_that_the_cloud_refuses_spoils_no_other() {
-    let cluster = Cluster::new();
-    for n in 0..20 {
-        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
-        cluster.add(&ecs(&format!("i-{n}")).joining());
-    }
-    cluster.cloud.edit(|state| state.refused = Some("i-13".into()));
-    start(&cluster, |_| {});
-    seconds(3).await;
-    assert_eq!(cluster.events("InitializedNode").len(), 19);
-    assert_eq!(cluster.taints("node-i-13"), [UNINITIALIZED_TAINT]);
-    assert_eq!(cluster.events("SyncNodeFailed").len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_instance_that_the_cloud_does_not_show_yet_is_waited_for() {
     let cluster = steady(3).await;
     cluster.add(&ecs("i-new").joining().ready("False"));
@@ -143,33 +77,6 @@ async fn a_node_ip_that_the_instance_does_not_have_keeps_the_taint() {
     cluster.kube.patch::<Node>("", "node-i-1", corrected).unwrap();
     seconds(3).await;
     assert_eq!(cluster.taints("node-i-1"), [""; 0]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_interface_that_stays_closed_keeps_the_taint() {
-    let cluster = Cluster::new();
-    cluster.cloud.boot("i-1", "10.0.0.1");
-    cluster.add(&ecs("i-1").joining());
-    cluster.cloud.fail("ModifyNetworkInterfaceAttribute", Class::Denied);
-    start(&cluster, |_| {});
-    seconds(60).await;
-    assert_eq!(cluster.taints("node-i-1"), [UNINITIALIZED_TAINT]);
-    let told = cluster.events("SyncNodeFailed");
-    assert!(told[0].starts_with("node-i-1: Failed to disable source dest check for node: "), "{told:?}");
-    cluster.cloud.heal();
-    seconds(50).await;
-    assert_eq!(cluster.taints("node-i-1"), [""; 0]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn interfaces_are_left_alone_on_request() {
-    let cluster = Cluster::new();
-    cluster.cloud.boot("i-1", "10.0.0.1");
-    cluster.add(&ecs("i-1").joining());
-    start(&cluster, |options| options.skip_source_destination_check = true);
-    seconds(3).await;
-    assert_eq!(cluster.taints("node-i-1"), [""; 0]);
-    assert_eq!(cluster.cloud.edit(|state| state.calls.clone()), ["DescribeInstances 1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,100 +141,6 @@ async fn a_node_without_address_is_found_by_its_host_name() {
     let told = cluster.events("SyncNodeFailed");
     assert!(told.len() == 1 && told[0].contains("(i-1, i-3)") && told[0].contains("host name twin"), "{told:?}");
     assert_eq!(cluster.cloud.calls("DescribeInstancesOfVpc").len(), 1, "one look for both");
-}
-
-#[tokio::test(start_paused = true)]
-async fn where_pods_wait_for_routes_the_taint_does_not_wait_for_the_interface() {
-    let cluster = Cluster::new();
-    cluster.cloud.boot("i-1", "10.0.0.1");
-    cluster.add(&ecs("i-1").joining().pod_cidrs(&["10.9.0.0/24"]));
-    cluster.cloud.fail("ModifyNetworkInterfaceAttribute", Class::Denied);
-    let openings = Arc::new(Openings::default());
-    let shared = openings.clone();
-    start_with(&cluster, |_| {}, |controller| controller.sharing(shared));
-    seconds(3).await;
-    assert_eq!(cluster.taints("node-i-1"), [""; 0]);
-    assert_eq!(cluster.network_unavailable("node-i-1").as_deref(), Some("True/NoRouteCreated"));
-    assert!(!openings.is_open(&cluster.node("node-i-1").unwrap()));
-    let told = cluster.events("SyncNodeFailed");
-    assert!(told[0].starts_with("node-i-1: Failed to disable source dest check for node: "), "{told:?}");
-    cluster.cloud.heal();
-    seconds(8).await;
-    assert!(openings.is_open(&cluster.node("node-i-1").unwrap()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_restart_interfaces_that_pods_wait_for_are_looked_at_again() {
-    let cluster = Cluster::new();
-    for n in 1..=2 {
-        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{n}"));
-    }
-    cluster.add(&ecs("i-1").ready("True").pod_cidrs(&["10.9.0.0/24"]).condition(
-        "NetworkUnavailable",
-        "True",
-        "NoRouteCreated",
-    ));
-    cluster.add(&ecs("i-2").ready("True").pod_cidrs(&["10.9.1.0/24"]).condition(
-        "NetworkUnavailable",
-        "False",
-        "RouteCreated",
-    ));
-    for action in ["DescribeInstances", "DescribeNetworkInterfaces"] {
-        cluster.cloud.fail(action, Class::Transient);
-    }
-    let openings = Arc::new(Openings::default());
-    let shared = openings.clone();
-    start_with(&cluster, |_| {}, |controller| controller.sharing(shared));
-    seconds(3).await;
-    cluster.cloud.edit(|state| state.failing.remove("DescribeInstances"));
-    seconds(10).await;
-    cluster.cloud.heal();
-    cluster.cloud.forget_calls();
-    seconds(30).await;
-    assert!(openings.is_open(&cluster.node("node-i-1").unwrap()));
-    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), ["DescribeNetworkInterfaces 1"]);
-    assert_eq!(cluster.cloud.calls("ModifyNetworkInterfaceAttribute").len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn opening_many_interfaces_slowly_holds_nobody_up() {
-    let cluster = Cluster::new();
-    for n in 0..30 {
-        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{}", n + 1));
-        cluster.add(&ecs(&format!("i-{n}")).joining());
-    }
-    cluster.cloud.edit(|state| state.slow_openings = Some(Duration::from_secs(20)));
-    start(&cluster, |_| {});
-    seconds(2).await;
-    assert_eq!(cluster.events("InitializedNode").len(), 0, "a moment is waited for an open interface");
-    seconds(2).await;
-    assert_eq!(cluster.events("InitializedNode").len(), 30, "but not in line");
-    cluster.cloud.boot("i-late", "10.0.1.1");
-    cluster.add(&ecs("i-late").joining());
-    seconds(4).await;
-    assert_eq!(cluster.events("InitializedNode").len(), 31);
-    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 31);
-    seconds(90).await;
-    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 0);
-    assert_eq!(cluster.events("SyncNodeFailed"), [""; 0]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_restart_interfaces_of_young_nodes_are_looked_at_again() {
-    let cluster = Cluster::new();
-    for n in 1..=2 {
-        cluster.cloud.boot(&format!("i-{n}"), &format!("10.0.0.{n}"));
-    }
-    cluster.add(&ecs("i-1").ready("True"));
-    seconds(3600).await;
-    cluster.add(&ecs("i-2").ready("True"));
-    start(&cluster, |options| options.configure_routes = false);
-    seconds(5).await;
-    assert_eq!(cluster.cloud.edit(|state| state.closed.len()), 1);
-    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), ["DescribeNetworkInterfaces 1"]);
-    cluster.cloud.forget_calls();
-    seconds(600).await;
-    assert_eq!(cluster.cloud.calls("DescribeNetworkInterfaces"), [""; 0], "once is enough");
 }
 
 #[tokio::test(start_paused = true)]
