@@ -91,6 +91,8 @@ pub struct Around<'a> {
     pub ranges: &'a BTreeSet<IpNet>,
     /// At which addresses pods are members.
     pub families: Families,
+    /// Which families of addresses the load balancer has, if there is one: it keeps them whatever is asked for.
+    pub ip_version: Option<&'a str>,
     pub options: &'a Options,
 }
 
@@ -112,7 +114,7 @@ struct Target<'a> {
 pub fn desired(service: &Service, requested: NetworkRequested, around: Around<'_>) -> Desired {
     let owner = Owner::of(service, &around.options.cluster_id);
     let create = load_balancer(&owner, &requested, around.options);
-    let sources = sources(&owner, &create, around.ranges);
+    let sources = sources(&owner, &create, &around);
     let eni = requested.members.eni.unwrap_or(around.options.eni_by_default);
     let mut desired = Desired {
         owner,
@@ -153,7 +155,8 @@ fn load_balancer(owner: &Owner, requested: &NetworkRequested, options: &Options)
 }
 
 /// Lets in what comes from the ranges, and nothing else.
-fn sources(owner: &Owner, create: &CreateNetworkLoadBalancer, ranges: &BTreeSet<IpNet>) -> Option<DesiredSources> {
+fn sources(owner: &Owner, create: &CreateNetworkLoadBalancer, around: &Around<'_>) -> Option<DesiredSources> {
+    let Around { ranges, ip_version, .. } = around;
     if ranges.is_empty() {
         return None;
     }
@@ -172,7 +175,8 @@ fn sources(owner: &Owner, create: &CreateNetworkLoadBalancer, ranges: &BTreeSet<
         IpNet::new_assert(address, 0)
     };
     rules.push(rule(everything(false), RulePolicy::Drop, 100));
-    if create.ip_version.as_deref() == Some("DualStack") {
+    let versions = [create.ip_version.as_deref(), *ip_version];
+    if versions.into_iter().flatten().any(|version| version.eq_ignore_ascii_case("DualStack")) {
         rules.push(rule(everything(true), RulePolicy::Drop, 100));
     }
     Some(DesiredSources {

@@ -195,7 +195,11 @@ impl Controller {
         state: &State,
     ) -> Desired {
         let families = requested.members.families(self.options.ipv6_members);
-        let mut desired = desired::desired(service, requested, behind.around(ranges, families, &self.options));
+        let mut desired = desired::desired(
+            service,
+            requested,
+            behind.around(ranges, families, state.load_balancer.as_ref(), &self.options),
+        );
         let is_there = state.sources.as_ref().is_some_and(Option::is_some);
         desired.policy_changed = self.policy_changed(&Key::of(service), service);
         desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some() || is_there;

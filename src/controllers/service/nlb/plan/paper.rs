@@ -170,6 +170,7 @@ pub(super) fn want_with(
         addresses: &addresses,
         ranges: &ranges,
         families: Families::V4,
+        ip_version: None,
         options: &Options::for_test(),
     };
     desired::desired(service, requested, around)

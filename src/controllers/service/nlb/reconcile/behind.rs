@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    cloud::{Member, NetworkGroupKind, NetworkGroupStatus},
+    cloud::{Member, NetworkGroupKind, NetworkGroupStatus, NetworkLoadBalancerState},
     controllers::service::{
         Controller, Key, Options,
         annotations::NetworkRequested,
@@ -44,10 +44,12 @@ impl Behind {
         &'a self,
         ranges: &'a BTreeSet<IpNet>,
         families: Families,
+        there: Option<&'a NetworkLoadBalancerState>,
         options: &'a Options,
     ) -> Around<'a> {
         let Self { backends, interfaces, .. } = self;
-        Around { backends, interfaces, addresses: &backends.addresses, ranges, families, options }
+        let ip_version = there.and_then(|there| there.load_balancer.ip_version.as_deref());
+        Around { backends, interfaces, addresses: &backends.addresses, ranges, families, ip_version, options }
     }
 
     /// Whether no interface has this address of a pod. Only pods that are members themselves need one.
