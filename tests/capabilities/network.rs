@@ -16,6 +16,7 @@ mod quota;
 mod reuse;
 pub mod settings;
 mod user_groups;
+mod wishes;
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -184,3 +184,28 @@ fn settings_and_groups_are_put_right_and_listeners_of_others_stay() {
         assert_eq!(listeners(&stage).len(), 2, "what somebody else made stays");
     });
 }
+
+/// Row 20 of the released controller's faults: marks come back, and tags of others stay.
+#[test]
+fn marks_that_somebody_took_off_come_back_and_tags_of_others_stay() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        super::expose(&stage, &[("additional-resource-tags", "team=a")], json!([{ "port": 80 }]));
+        settled(&stage).await;
+        let tags = || super::balancers(&stage).remove(0).tags;
+        let mut expected = tags();
+        stage.cloud().with_state(|state| {
+            let tags = &mut state.nlb.load_balancers.values_mut().next().unwrap().tags;
+            tags.remove("ack.aliyun.com");
+            tags.insert("cost-centre".to_owned(), "7".to_owned());
+        });
+        expected.insert("cost-centre".to_owned(), "7".to_owned());
+        stage.clear_calls();
+        stage.pass(AUDIT).await;
+        assert_eq!((tags(), writes(&stage)), (expected.clone(), vec!["nlb.TagResources".to_owned()]));
+        super::annotate(&stage, json!({ (super::key("additional-resource-tags")): "team=b" })).await;
+        expected.insert("team".to_owned(), "b".to_owned());
+        assert_eq!(tags(), expected);
+    });
+}

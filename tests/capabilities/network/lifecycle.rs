@@ -216,7 +216,6 @@ fn tcp_and_udp_on_one_port_come_and_go_each_by_itself() {
         expose(&stage, &[], ports);
         shown(&stage).await;
         stage.until("two listeners", || (listeners(&stage).len() == 2).then_some(())).await;
-        let spec: Value = json!({ "spec": { "ports": [{ "name": "t", "port": 53, "protocol": "TCP" }] } });
         stage
             .world
             .kube
@@ -229,7 +228,6 @@ fn tcp_and_udp_on_one_port_come_and_go_each_by_itself() {
                     .retain(|port| port.name.as_deref() == Some("t"));
             })
             .unwrap();
-        drop(spec);
         stage.pass(Duration::from_secs(10)).await;
         let left: Vec<String> = listeners(&stage).into_iter().map(|l| l.protocol).collect();
         assert_eq!((left, groups(&stage).len()), (vec!["TCP".to_owned()], 1));
@@ -258,5 +256,26 @@ fn pods_are_members_at_their_own_addresses_and_a_range_reaches_all_their_ports()
         annotate(&stage, json!({ (key("listener-port-range")): "30000-30050:80" })).await;
         assert_eq!(listeners(&stage)[0].range, Some((30000, 30050)), "{:?}", stage.told("web"));
         assert_eq!((listeners(&stage).len(), groups(&stage).len()), (1, 1));
+    });
+}
+
+#[test]
+fn a_status_or_finalizer_that_somebody_changed_is_put_right_at_once() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        web(&stage);
+        let name = settled(&stage).await;
+        stage.clear_calls();
+        for ingress in [json!([{ "ip": "9.9.9.9" }]), json!([{ "hostname": "elsewhere.example.com" }]), Value::Null] {
+            let wrong = json!({ "status": { "loadBalancer": { "ingress": ingress } } });
+            stage.world.kube.patch_status::<Service>("default", "web", wrong).unwrap();
+            stage.pass(Duration::from_secs(5)).await;
+            assert_eq!(host_name(&stage.service("web").unwrap()).as_ref(), Some(&name));
+        }
+        stage.world.kube.modify::<Service>("default", "web", |service| service.metadata.finalizers = None).unwrap();
+        stage.pass(Duration::from_secs(5)).await;
+        assert_eq!(stage.service("web").unwrap().metadata.finalizers.unwrap(), ["service.k8s.alibaba/nlb"]);
+        assert!(!stage.words().iter().any(|word| word.starts_with("nlb.")), "{:?}", stage.words());
     });
 }

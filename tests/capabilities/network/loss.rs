@@ -37,6 +37,7 @@ fn without_the_annotation_it_is_told_with_the_way_out_and_with_it_a_new_one_is_m
             if !given_at_first {
                 let told = failures(&stage);
                 assert!(told.iter().any(|text| text.contains("recreate-lb-on-loss: \"on\"")), "{told:?}");
+                assert!(told.iter().any(|text| text.contains(&format!("[{first}]"))), "where it was: {told:?}");
                 assert_eq!((balancers(&stage).len(), writes(&stage)), (0, vec![]));
                 annotate(&stage, json!({ (key("recreate-lb-on-loss")): "maybe" })).await;
                 assert!(failures(&stage).iter().any(|text| text.contains("recreate-lb-on-loss is \"maybe\"")));

@@ -209,3 +209,30 @@ fn a_gate_that_nobody_serves_is_told_on_a_pod_of_a_network_load_balancer() {
         assert!(told.len() == 1 && told[0].1.contains("the Service gone, which does not exist"), "{told:?}");
     });
 }
+
+/// The released controller tells the first hundred members only.
+#[test]
+fn more_pods_than_a_page_of_members_holds_are_all_told() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        stage.joined(1).await;
+        let names: Vec<String> = (0..120).map(|n| format!("web-{n}")).collect();
+        let addresses: Vec<String> = (0..120).map(|n| format!("10.0.77.{n}")).collect();
+        stage.cloud().with_state(|state| {
+            let interface = state.ecs.interfaces.values_mut().next().unwrap();
+            interface
+                .private_ips
+                .extend(addresses.iter().map(|address| address.parse::<std::net::Ipv4Addr>().unwrap()));
+        });
+        let made: Vec<Pod> =
+            names.iter().zip(&addresses).map(|(name, address)| gated_pod(&stage, name, address, &["web"])).collect();
+        let listed: Vec<(&str, &Pod, &str)> =
+            (0..120).map(|n| (names[n].as_str(), &made[n], addresses[n].as_str())).collect();
+        unready_slice(&stage, "web", &listed);
+        web(&stage, &[ENI]);
+        shown(&stage).await;
+        stage.pass(Duration::from_secs(60)).await;
+        let told = stage.world.kube.list::<Pod>().iter().filter(|pod| is_registered(pod)).count();
+        assert_eq!((told, members(&stage).len()), (120, 120), "{:?}", stage.told("web"));
+    });
+}

@@ -153,6 +153,11 @@ const CASES: &[Case] = &[
     ),
 ];
 
+/// The annotations that are tried here, one like the other.
+pub fn suffixes() -> impl Iterator<Item = &'static str> {
+    CASES.iter().map(|case| case.suffix)
+}
+
 pub fn furnish(stage: &Stage) {
     stage.cloud().with_state(|state| {
         for id in ["cert-1", "cert-2", "cert-3", "ca-1", "ca-2"] {
