@@ -92,7 +92,12 @@ fn value_of(action: &Action, shape: &Shape, path: &str, name: &str, value: &str)
     let chosen = shape.choices.as_ref().map_or(Some(value), |choices| {
         let exact = choices.iter().find(|choice| *choice == value);
         let any_case = || choices.iter().find(|choice| action.product == "nlb" && choice.eq_ignore_ascii_case(value));
-        exact.or_else(any_case).map(String::as_str)
+        // The parameter's text, unlike its type, says that several may be joined by commas.
+        let joined = || {
+            let is_known = |word| choices.iter().any(|choice| choice == word);
+            (name == "HealthCheckHttpCode" && value.split(',').all(is_known)).then_some(value)
+        };
+        exact.or_else(any_case).map(String::as_str).or_else(joined)
     });
     chosen.filter(|_| fits).map(str::to_owned).ok_or_else(|| Failure::invalid(name))
 }
@@ -139,6 +144,15 @@ mod tests {
         assert!(refused(&[region, ("Tag.0.Key", "k")]).message.contains("\"Tag.0.Key\""));
         assert!(refused(&[region, ("Tag", "k")]).message.contains("\"Tag\""));
         assert!(run("slb.CreateLoadBalancer", &[region, ("Tag.1.Key", "k"), ("Bandwidth", "5")]).is_ok());
+    }
+
+    #[test]
+    fn healthy_answers_are_one_or_more_known_words() {
+        for (codes, is_taken) in [("http_2xx", true), ("http_2xx,http_3xx", true), ("http_2xx,200", false)] {
+            let listener = [("RegionId", "cn-hangzhou"), ("LoadBalancerId", "lb-1"), ("ListenerPort", "80")];
+            let params = [&listener[..], &[("Bandwidth", "-1"), ("HealthCheckHttpCode", codes)]].concat();
+            assert_eq!(run("slb.CreateLoadBalancerTCPListener", &params).is_ok(), is_taken, "{codes}");
+        }
     }
 
     #[test]

@@ -88,6 +88,12 @@ pub(super) fn create(cx: &mut Context<'_>, state: &mut State) -> Result<Value, F
     }
     let bandwidth = cx.params.number::<i64>("Bandwidth")?;
     let internet_charge_type = cx.params.get("InternetChargeType").unwrap_or("paybytraffic").to_owned();
+    if address_type == "internet" && internet_charge_type == "paybybandwidth" && instance_charge_type == "PayByCLCU" {
+        return Err(Failure::bad(
+            "Instance.InternetChargeTypeNotAllowed",
+            "A load balancer charged by use pays by traffic.",
+        ));
+    }
     check_bandwidth(&internet_charge_type, bandwidth)?;
     let tags = tag::given(cx.params)?;
     let (address, vpc, zone) = place(cx, state, &address_type, &vswitch)?;

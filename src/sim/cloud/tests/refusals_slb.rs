@@ -154,6 +154,8 @@ async fn bandwidth_stays_within_its_bounds() {
     let code = "InvalidParameter.Bandwidth";
     client.refused("slb.CreateLoadBalancer", &[SPEC, ("Bandwidth", "5121")], code).await;
     client.refused("slb.CreateLoadBalancer", &[SPEC, by_bandwidth, ("Bandwidth", "-1")], code).await;
+    let by_use = [("InstanceChargeType", "PayByCLCU"), by_bandwidth, ("Bandwidth", "5")];
+    client.refused("slb.CreateLoadBalancer", &by_use, "Instance.InternetChargeTypeNotAllowed").await;
     let id = load_balancer(&client).await;
     let lb = ("LoadBalancerId", id.as_str());
     client.refused("slb.ModifyLoadBalancerInternetSpec", &[lb, by_bandwidth, ("Bandwidth", "0")], code).await;

@@ -12,6 +12,7 @@ use crate::sim::kube::{
 };
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const FAMILY_POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 
 pub(super) fn check(service: &Value, old: Option<&Value>) -> Vec<Cause> {
@@ -23,6 +24,11 @@ pub(super) fn check(service: &Value, old: Option<&Value>) -> Vec<Cause> {
     one_of(service, "externalTrafficPolicy", &["Cluster", "Local"], &mut causes);
     one_of(service, "internalTrafficPolicy", &["Cluster", "Local"], &mut causes);
     one_of(service, "ipFamilyPolicy", &FAMILY_POLICIES, &mut causes);
+    for (index, family) in items(service, &["spec", "ipFamilies"]).iter().enumerate() {
+        if !FAMILIES.iter().any(|known| family == known) {
+            causes.push(Cause::unsupported(format!("spec.ipFamilies[{index}]"), family, &FAMILIES));
+        }
+    }
     if text(service, &["spec", "ipFamilyPolicy"]) == "RequireDualStack" && !(headless && is_without_selector(service)) {
         let value = at(service, &["spec", "ipFamilyPolicy"]);
         let detail = "this cluster is not configured for dual-stack services";
