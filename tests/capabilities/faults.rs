@@ -78,3 +78,34 @@ fn the_cloud_away_at_the_start_is_waited_for() {
         assert!(stage.service("web").unwrap().status.unwrap().load_balancer.unwrap().ingress.is_some());
     });
 }
+
+/// Whoever takes a group that cannot be read for an empty one adds everybody again and removes nobody.
+#[test]
+fn while_a_group_cannot_be_read_its_members_are_left_alone() {
+    let refused = || FaultKind::Error { status: 500, code: "InternalError".into(), message: "not now".into() };
+    for kind in [refused(), FaultKind::Denied, FaultKind::DropBefore, FaultKind::TruncatedJson] {
+        play(|stage| async move {
+            let replica = stage.start_alone();
+            let nodes = stage.joined(3).await;
+            stage.ask_web(&[]);
+            stage.address("web").await;
+            stage.pass(Duration::from_secs(20)).await;
+            replica.stop().await.unwrap();
+            stage.cloud().inject(Fault::on("slb.DescribeVServerGroupAttribute", kind.clone()));
+            let _replica = stage.start_alone();
+            let new = stage.joined(1).await;
+            stage.world.leave(&nodes[0]).unwrap();
+            stage.clear_calls();
+            stage.pass(Duration::from_secs(60)).await;
+            assert_eq!(stage.balancer_writes(), Vec::<String>::new(), "{kind:?}");
+            assert!(!stage.failures("web").is_empty(), "{kind:?}");
+            stage.cloud().clear_faults();
+            stage.clear_calls();
+            stage.pass(Duration::from_secs(120)).await;
+            let expected = [&nodes[1..], &new].concat().into_iter().collect();
+            assert_eq!(stage.member_nodes(), expected, "{kind:?}");
+            let is_one = |write: &String| write.ends_with("VServerGroupBackendServers");
+            assert!(stage.balancer_writes().len() <= 2 && stage.balancer_writes().iter().all(is_one), "{kind:?}");
+        });
+    }
+}

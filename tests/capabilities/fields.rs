@@ -188,6 +188,8 @@ fn fields_that_are_not_for_load_balancers_cost_no_call() {
         json!({ "publishNotReadyAddresses": true }),
         json!({ "selector": { "app": "other" } }),
         json!({ "ports": [{ "port": 80, "nodePort": 30080, "appProtocol": "kubernetes.io/h2c" }] }),
+        json!({ "ipFamilyPolicy": "PreferDualStack" }),
+        json!({ "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack" }),
     ] {
         play(|stage| async move {
             let _replica = stage.start_alone();
@@ -262,5 +264,80 @@ fn annotations_about_members_are_followed_taken_back_and_refused_when_wrong() {
         stage.pass(Duration::from_secs(10)).await;
         assert_eq!(stage.balancer_writes(), Vec::<String>::new());
         assert_eq!(stage.member_nodes(), set(&nodes));
+    });
+}
+
+#[test]
+fn members_are_checked_at_the_port_that_is_asked_for() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        settled(&stage, &[], json!({ "externalTrafficPolicy": "Local", "healthCheckNodePort": 32001 })).await;
+        let check = || {
+            let listener = stage.only_listener().unwrap();
+            listener.setting("HealthCheckConnectPort").unwrap_or_default().to_owned()
+        };
+        assert_eq!(check(), "32001");
+        // The API server lets it change only by way of the other policy, with which there is none.
+        change(&stage, json!({ "externalTrafficPolicy": "Cluster", "healthCheckNodePort": null })).await;
+        assert_eq!(check(), "-520", "taken away");
+        change(&stage, json!({ "externalTrafficPolicy": "Local", "healthCheckNodePort": 32002 })).await;
+        assert_eq!(check(), "32002", "changed");
+        assert_eq!(stage.failures("web"), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn another_port_of_the_pods_gets_another_group_with_members_before_the_listener_moves() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        let all = crate::pods::addresses(&stage, 2);
+        crate::pods::slice(&stage, &all);
+        crate::pods::expose(&stage);
+        stage.until("two members", || (crate::pods::members(&stage).len() == 2).then_some(())).await;
+        stage.pass(Duration::from_secs(10)).await;
+        assert_eq!(listeners(&stage), ["80/tcp > k8s/8080/web/default/c1"]);
+        stage.clear_calls();
+        stage.change("web", json!({ "spec": { "ports": [{ "port": 80, "targetPort": 9090 }] } }));
+        for _ in 0..100 {
+            stage.pass(Duration::from_millis(100)).await;
+            let listener = stage.only_listener().unwrap();
+            let its = stage.all_groups().into_iter().find(|group| Some(group.id.as_str()) == listener.group()).unwrap();
+            assert_eq!(its.servers.len(), 2, "{:?}", stage.words());
+        }
+        assert_eq!(listeners(&stage), ["80/tcp > k8s/9090/web/default/c1"]);
+        assert_eq!(stage.all_groups().len(), 1);
+    });
+}
+
+/// Such a value never reaches a controller.
+#[test]
+fn what_the_api_server_refuses_changes_nothing() {
+    play(|stage| async move {
+        let _replica = stage.start_alone();
+        settled(&stage, &[], json!({})).await;
+        for bad in [
+            json!({ "externalTrafficPolicy": "Sometimes" }),
+            json!({ "internalTrafficPolicy": "Sometimes" }),
+            json!({ "sessionAffinity": "Cookie" }),
+            json!({ "healthCheckNodePort": 32001 }),
+            json!({ "externalTrafficPolicy": "Local", "healthCheckNodePort": 80 }),
+            json!({ "ipFamilyPolicy": "RequireDualStack" }),
+            json!({ "ipFamilyPolicy": "Both" }),
+            json!({ "ipFamilies": ["IPv5"] }),
+            json!({ "loadBalancerClass": "example.com/other" }),
+            json!({ "loadBalancerSourceRanges": ["everywhere"] }),
+            json!({ "type": "Balancer" }),
+            json!({ "ports": [] }),
+            json!({ "ports": [{ "port": 0 }] }),
+            json!({ "ports": [{ "port": 80, "nodePort": 80 }] }),
+            json!({ "ports": [{ "port": 80, "protocol": "QUIC" }] }),
+            json!({ "ports": [{ "name": "No_Name", "port": 80 }] }),
+        ] {
+            let patch = json!({ "spec": bad });
+            let answer = stage.world.kube.patch::<k8s_openapi::api::core::v1::Service>("default", "web", patch);
+            assert!(answer.is_err(), "{bad}");
+        }
+        stage.pass(Duration::from_secs(10)).await;
+        assert_eq!(stage.balancer_writes(), Vec::<String>::new());
     });
 }

@@ -69,7 +69,7 @@ const SETTINGS: &[Case] = &[
     },
     Case {
         with: CHECKED,
-        ..case("health-check-httpcode", "http", "HealthCheckHttpCode", ["http_3xx", "http_4xx"], "200")
+        ..case("health-check-httpcode", "http", "HealthCheckHttpCode", ["http_3xx", "http_2xx,http_4xx"], "200")
     },
     Case { with: CHECKED, ..case("health-check-method", "http", "HealthCheckMethod", ["get", "head"], "post") },
     Case { with: CHECKED, ..case("health-check-timeout", "https", "HealthCheckTimeout", ["9", "20"], "301") },

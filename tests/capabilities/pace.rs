@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use ccm::sim::cloud::Rate;
 use serde_json::json;
 
-use crate::support::{Stage, play, play_seeded};
+use crate::support::{Stage, play, play_one_of_many, play_seeded};
 
 const LONE: &[&str] = &["--leader-elect=false"];
 
@@ -113,4 +113,30 @@ fn clusters_of_one_account_do_not_sweep_at_the_same_moment() {
     for seconds in &*sweeps.lock() {
         assert!(seconds.len() >= 12, "{seconds:?}");
     }
+}
+
+#[test]
+fn clusters_of_one_account_do_not_read_their_load_balancers_again_at_the_same_moment() {
+    let audits = std::sync::Arc::new(parking_lot::Mutex::new(BTreeSet::new()));
+    for seed in 0..6 {
+        let audits = audits.clone();
+        play_one_of_many(seed, false, move |stage| async move {
+            let _replica = stage.start_with(&["--leader-elect=false", "--controllers=service"], json!({}));
+            stage.expose_web();
+            stage.address("web").await;
+            stage.pass(Duration::from_secs(60)).await;
+            stage.clear_calls();
+            // Between three and six hours later.
+            let is_read = || stage.words().iter().any(|word| word == "slb.DescribeLoadBalancerAttribute");
+            let mut minutes = 0;
+            while !is_read() && minutes < 400 {
+                stage.pass(Duration::from_secs(60)).await;
+                minutes += 1;
+            }
+            audits.lock().insert(minutes);
+        });
+    }
+    let audits = audits.lock();
+    let spread = audits.last().unwrap() - audits.first().unwrap();
+    assert!(audits.len() == 6 && spread >= 60, "after so many minutes: {audits:?}");
 }

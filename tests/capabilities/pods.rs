@@ -14,7 +14,7 @@ const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
 const GATE: &str = "service.readiness.alibabacloud.com/";
 
 /// A slice of the Service `web` with these addresses as its pods.
-fn slice(stage: &Stage, addresses: &[String]) {
+pub fn slice(stage: &Stage, addresses: &[String]) {
     let endpoints: Vec<Value> = addresses
         .iter()
         .map(|address| {
@@ -36,14 +36,14 @@ fn slice(stage: &Stage, addresses: &[String]) {
 }
 
 /// Addresses that network interfaces of the cloud hold.
-fn addresses(stage: &Stage, count: u32) -> Vec<String> {
+pub fn addresses(stage: &Stage, count: u32) -> Vec<String> {
     (0..count).for_each(|number| drop(stage.world.boot(number).unwrap()));
     stage.cloud().with_state(|state| {
         state.ecs.interfaces.values().map(|interface| interface.private_ips[0].to_string()).collect()
     })
 }
 
-fn members(stage: &Stage) -> Vec<String> {
+pub fn members(stage: &Stage) -> Vec<String> {
     let Some(load_balancer) = stage.cloud().load_balancers().pop() else { return Vec::new() };
     let groups = stage.cloud().groups(&load_balancer.id);
     let mut members: Vec<String> =
@@ -52,7 +52,7 @@ fn members(stage: &Stage) -> Vec<String> {
     members
 }
 
-fn expose(stage: &Stage) {
+pub fn expose(stage: &Stage) {
     // No node ports: pods need none.
     let spec = json!({
         "type": "LoadBalancer", "allocateLoadBalancerNodePorts": false, "ports": [{ "port": 80, "targetPort": 8080 }],
@@ -60,7 +60,7 @@ fn expose(stage: &Stage) {
     stage.expose("web", &[(BACKEND_TYPE, "eni")], spec);
 }
 
-fn eni(addresses: &[String]) -> Vec<String> {
+pub fn eni(addresses: &[String]) -> Vec<String> {
     let mut members: Vec<String> = addresses.iter().map(|address| format!("eni {address}:8080")).collect();
     members.sort();
     members
@@ -150,14 +150,14 @@ pub fn unready_slice(stage: &Stage, service: &str, pods: &[(&str, &Pod, &str)]) 
 }
 
 /// Status and reason of a pod's gate.
-fn gate(stage: &Stage, pod: &str, service: &str) -> Option<(String, String)> {
+pub fn gate(stage: &Stage, pod: &str, service: &str) -> Option<(String, String)> {
     let pod = stage.world.kube.get::<Pod>("default", pod)?;
     let conditions = pod.status?.conditions.unwrap_or_default();
     let condition = conditions.into_iter().find(|c| c.type_ == format!("{GATE}{service}"))?;
     Some((condition.status, condition.reason.unwrap_or_default()))
 }
 
-fn registered() -> (String, String) {
+pub fn registered() -> (String, String) {
     ("True".to_owned(), "ServerRegistered".to_owned())
 }
 
