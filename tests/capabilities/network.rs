@@ -11,6 +11,7 @@ mod jobs;
 mod lifecycle;
 mod loss;
 mod members;
+mod missing;
 mod pods;
 mod quota;
 mod reuse;

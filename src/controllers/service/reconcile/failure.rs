@@ -47,11 +47,24 @@ fn joined(errors: &[Error], others: &[String], text: fn(&Error) -> String) -> St
 
 /// What to do about an error, where the cloud does not say it itself.
 fn remedy(error: &Error) -> Option<&'static str> {
-    (error.class == Class::Denied && !error.request_id.is_empty()).then_some(
-        "the credentials of this controller lack the right to do so, or are not accepted: compare their RAM policy with \
-         those in config/ram-policies",
-    )
+    if error.request_id.is_empty() {
+        return None;
+    }
+    match error.class {
+        Class::Denied => Some(
+            "the credentials of this controller lack the right to do so, or are not accepted: compare their RAM policy with \
+             those in config/ram-policies",
+        ),
+        Class::Invalid if MISSING_CERTIFICATES.iter().any(|code| error.code.eq_ignore_ascii_case(code)) => Some(
+            "an annotation names a certificate that is not there; network load balancers take theirs from the certificate \
+             management service: upload it there, or correct cert-id, additional-cert-ids or cacert-id",
+        ),
+        _ => None,
+    }
 }
+
+/// What NLB answers about certificates that it does not know.
+const MISSING_CERTIFICATES: [&str; 2] = ["ResourceNotFound.Certificate", "ResourceNotFound.CaCertificate"];
 
 /// Whether the cloud answered that the same may work in a moment. Where it does not answer at all,
 /// everything fails together, and it is not to be overrun when it comes back.
