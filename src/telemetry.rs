@@ -2,8 +2,8 @@
 
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
-    filter::ParseError,
+    Layer, Registry,
+    filter::{ParseError, Targets},
     fmt::{self, MakeWriter},
     layer::SubscriberExt,
     util::{SubscriberInitExt, TryInitError},
@@ -24,8 +24,8 @@ pub struct Options {
     pub format: Format,
     /// `--v`, on klog's scale.
     pub verbosity: u8,
-    /// The environment's `RUST_LOG`, as its value. Directives as tracing-subscriber's `EnvFilter` has
-    /// them; in place of `verbosity`.
+    /// The environment's `RUST_LOG`, as its value: levels by module, such as `info,ccm=debug`; in place of
+    /// `verbosity`.
     pub filter: Option<String>,
 }
 
@@ -50,8 +50,8 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let filter = match options.filter.as_deref().filter(|value| !value.trim().is_empty()) {
-        Some(value) => EnvFilter::try_new(value).map_err(|source| Error::Filter { value: value.to_owned(), source })?,
-        None => EnvFilter::new(directives(options.verbosity)),
+        Some(value) => levels(value)?,
+        None => levels(directives(options.verbosity))?,
     };
     let lines = fmt::layer().with_writer(writer).with_ansi(false);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match options.format {
@@ -59,6 +59,10 @@ where
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     Ok(tracing_subscriber::registry().with(lines.with_filter(filter)))
+}
+
+fn levels(directives: &str) -> Result<Targets, Error> {
+    directives.parse().map_err(|source| Error::Filter { value: directives.to_owned(), source })
 }
 
 /// klog's scale: up to 3 is for operators, 4 and 5 for debugging, from 6 on requests are shown, from
