@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use crate::config::{self, Config, Environment, Request};
 
 pub use exit::Exit;
-pub use run::run;
+pub use run::{run, run_within};
 #[cfg(feature = "sim")]
 pub use simulate::{AllOptions, CloudOptions, ClusterOptions, Simulate, SimulateOptions};
 

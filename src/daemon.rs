@@ -28,7 +28,10 @@ use self::{
 };
 use crate::{
     admin::{self, Checks, Heartbeat},
-    alibaba::rpc::{self, Transport},
+    alibaba::{
+        Limits,
+        rpc::{self, Transport},
+    },
     clock::Clock,
     cloud::fence::MayWrite,
     config::{BindAddress, Config, build_info},
@@ -51,6 +54,8 @@ pub struct Surroundings {
     pub transport: Arc<dyn Transport>,
     /// The metadata server, which is never behind a proxy.
     pub metadata: Arc<dyn Transport>,
+    /// How often each action of the cloud may be called.
+    pub limits: Limits,
     pub clock: Clock,
     pub entropy: Entropy,
     /// Where everything is counted.
@@ -102,6 +107,7 @@ struct Daemon {
     client: Client,
     transport: Arc<dyn Transport>,
     metadata: Arc<dyn Transport>,
+    limits: Limits,
     clock: Clock,
     entropy: Entropy,
     metrics: Metrics,
@@ -127,7 +133,7 @@ struct Daemon {
 
 impl Daemon {
     fn new(config: Config, surroundings: Surroundings) -> Self {
-        let Surroundings { client, transport, metadata, clock, entropy, metrics, reread } = surroundings;
+        let Surroundings { client, transport, metadata, limits, clock, entropy, metrics, reread } = surroundings;
         let lease = &config.leader;
         let options = leader::Options {
             namespace: lease.namespace.clone(),
@@ -154,6 +160,7 @@ impl Daemon {
             client,
             transport,
             metadata,
+            limits,
             clock,
             entropy,
             metrics,

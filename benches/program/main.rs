@@ -23,37 +23,55 @@ mod ready;
 mod resident;
 mod scale;
 mod server;
+mod unlimited;
 
 use std::path::PathBuf;
+
+/// What can be measured alone: `cargo bench --bench program -- crowd`.
+const PARTS: [&str; 6] = ["ready", "scale", "unlimited", "resident", "outage", "crowd"];
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let binary = std::env::var_os("CCM_BINARY").map(PathBuf::from);
-    // `cargo bench --bench program -- crowd` measures nothing but that.
-    if let (true, Some(binary)) = (std::env::args().any(|argument| argument == "crowd"), &binary) {
-        return crowd::measure(binary);
+    if std::env::args().nth(1).as_deref() == Some(unlimited::DAEMON) {
+        return unlimited::be_the_daemon();
     }
+    let binary = std::env::var_os("CCM_BINARY").map(PathBuf::from);
+    let asked: Vec<String> = std::env::args().filter(|argument| PARTS.contains(&argument.as_str())).collect();
+    let measures = |part: &str| asked.is_empty() || asked.iter().any(|asked| asked == part);
     row("measured", "figure", "aim");
-    ready::measure();
-    let large = scale::converge();
+    if measures("ready") {
+        ready::measure();
+    }
+    // The simulators get a thread of their own, so that the program is not measured waiting for them.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    if measures("unlimited") {
+        runtime.block_on(unlimited::measure());
+    }
+    let large = measures("scale").then(scale::converge);
     let Some(binary) = binary else {
         println!("CCM_BINARY is not set: size, memory and outage are left out; run `make bench`");
         return;
     };
     let size = std::fs::metadata(&binary).expect("CCM_BINARY names a file").len();
     row("size of the stripped binary", &mebibytes(size), "15 MB");
-    // The simulators get a thread of their own, so that the program is not measured waiting for them.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
-        resident::measure(&binary).await;
-        outage::measure(&binary).await;
-        scale::measure(&binary, large).await;
+        if measures("resident") {
+            resident::measure(&binary).await;
+        }
+        if measures("outage") {
+            outage::measure(&binary).await;
+        }
+        if let Some(large) = large {
+            scale::measure(&binary, large).await;
+        }
     });
     drop(runtime);
-    crowd::measure(&binary);
+    if measures("crowd") {
+        crowd::measure(&binary);
+    }
 }
 
 /// Prints a line of the table.

@@ -11,7 +11,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::{ready::cloud_config, server::Identity};
+use super::{ready::cloud_config, server::Identity, unlimited};
 
 /// A running program; ends when dropped.
 pub(crate) struct Program {
@@ -24,25 +24,29 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the daemon with the flags of the example DaemonSet. `kube` and `cloud`: `host:port`.
     pub(crate) fn start(binary: &Path, identity: &Identity, kube: &str, cloud: &str) -> Self {
-        let kubeconfig = serde_json::json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "sim",
-            "contexts": [{ "name": "sim", "context": { "cluster": "sim", "user": "sim" } }],
-            "clusters": [{ "name": "sim", "cluster": {
-                "server": format!("https://{kube}"), "certificate-authority-data": STANDARD.encode(&identity.pem),
-            } }],
-            "users": [{ "name": "sim", "user": { "token": "sim" } }],
-        });
-        Self::start_as(binary, identity, &kubeconfig.to_string(), cloud)
+        Self::start_as(binary, identity, &kubeconfig(identity, kube), cloud)
+    }
+
+    /// This very program as the daemon, see [`unlimited`].
+    pub(crate) fn start_unlimited(identity: &Identity, kube: &str, cloud: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(unlimited::DAEMON);
+        Self::spawn(command, identity, &kubeconfig(identity, kube), cloud)
     }
 
     /// The same with a kubeconfig that tells where the API server is and who asks.
     pub(crate) fn start_as(binary: &Path, identity: &Identity, kubeconfig: &str, cloud: &str) -> Self {
+        Self::spawn(Command::new(binary), identity, kubeconfig, cloud)
+    }
+
+    /// The same, `command` being the program.
+    fn spawn(mut command: Command, identity: &Identity, kubeconfig: &str, cloud: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("ca.pem"), &identity.pem).unwrap();
         fs::write(at("kubeconfig"), kubeconfig).unwrap();
         fs::write(at("cloud-config"), cloud_config()).unwrap();
-        let child = Command::new(binary)
+        let child = command
             .env_clear()
             .env("HOME", folder.path())
             .env("SSL_CERT_FILE", at("ca.pem"))
@@ -82,6 +86,18 @@ impl Program {
     fn proc(&self, file: &str) -> String {
         format!("/proc/{}/{file}", self.child.id().expect("the program is running"))
     }
+}
+
+fn kubeconfig(identity: &Identity, kube: &str) -> String {
+    let kubeconfig = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "sim",
+        "contexts": [{ "name": "sim", "context": { "cluster": "sim", "user": "sim" } }],
+        "clusters": [{ "name": "sim", "cluster": {
+            "server": format!("https://{kube}"), "certificate-authority-data": STANDARD.encode(&identity.pem),
+        } }],
+        "users": [{ "name": "sim", "user": { "token": "sim" } }],
+    });
+    kubeconfig.to_string()
 }
 
 /// Processor time so far of a process (`self` for this one), to 10 ms.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use ccm::{
-    alibaba::rpc::InProcess,
+    alibaba::{Limits, rpc::InProcess},
     clock::Clock,
     config::{self, Request},
     daemon::{self, Surroundings, shutdown::Shutdown},
@@ -47,6 +47,7 @@ async fn once(seed: u64) -> (std::time::Duration, std::time::Duration) {
         client: world.kube.client(),
         transport: Arc::new(InProcess::new(world.cloud.router())),
         metadata: Arc::new(InProcess::new(world.cloud.router())),
+        limits: Limits::default(),
         clock,
         entropy: entropy.fork(),
         metrics: ccm::metrics::Metrics::default(),

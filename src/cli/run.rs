@@ -4,7 +4,7 @@ use std::{ffi::OsString, future::Future, sync::Arc, time::Duration};
 
 use super::{Command, Exit};
 use crate::{
-    alibaba::rpc::Https,
+    alibaba::{Limits, rpc::Https},
     clock::Clock,
     config::{self, Config, build_info, environment},
     daemon::{self, Surroundings, shutdown::Shutdown},
@@ -20,12 +20,17 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Runs until the command is over.
 pub fn run(command: Command) -> Exit {
     match command {
-        Command::Run { config, arguments } => on_runtime(daemon(*config, arguments)),
+        Command::Run { config, arguments } => run_within(*config, arguments, Limits::default()),
         #[cfg(feature = "sim")]
         Command::Demo(options) => on_runtime(async { super::demo::run(options).await.map(|()| Exit::done()) }),
         #[cfg(feature = "sim")]
         Command::Simulate(options) => on_runtime(async { super::simulate::run(options).await.map(|()| Exit::done()) }),
     }
+}
+
+/// The daemon, with these limits on calls to the cloud rather than the usual ones.
+pub fn run_within(config: Config, arguments: Vec<OsString>, limits: Limits) -> Exit {
+    on_runtime(daemon(config, arguments, limits))
 }
 
 fn on_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> Exit {
@@ -35,7 +40,7 @@ fn on_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> Exit {
     result.unwrap_or_else(|error| Exit::failed(format!("{error:#}")))
 }
 
-async fn daemon(config: Config, arguments: Vec<OsString>) -> anyhow::Result<Exit> {
+async fn daemon(config: Config, arguments: Vec<OsString>, limits: Limits) -> anyhow::Result<Exit> {
     telemetry::init(&config.logging)?;
     let shutdown = Shutdown::on_signals()?;
     let options = client::Options {
@@ -59,6 +64,7 @@ async fn daemon(config: Config, arguments: Vec<OsString>) -> anyhow::Result<Exit
         client,
         transport,
         metadata,
+        limits,
         clock: Clock::system(),
         entropy: Entropy::system(),
         metrics: Metrics::new(build_info::VERSION, build_info::COMMIT),

@@ -79,6 +79,7 @@ impl Daemon {
             scheme: endpoints.scheme,
             // The middle part is what the released controller is known by in the cloud's logs.
             user_agent: format!("alibaba-cloud-controller-manager/{0} ack.ccm/{0}", build_info::VERSION),
+            limits: self.limits,
             metadata: Some(metadata.clone()),
             ..alibaba::Options::new(facts.region.clone())
         };

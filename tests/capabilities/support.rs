@@ -13,7 +13,10 @@ pub mod tripwire;
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use ccm::{
-    alibaba::rpc::{InProcess, Transport},
+    alibaba::{
+        Limits,
+        rpc::{InProcess, Transport},
+    },
     clock::Clock,
     config::Config,
     daemon::{self, Reread, Surroundings, dry_run::Report, shutdown::Shutdown},
@@ -186,6 +189,7 @@ impl Stage {
             client,
             metadata: transport.clone(),
             transport,
+            limits: Limits::default(),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics,

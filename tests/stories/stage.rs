@@ -16,7 +16,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ccm::{
-    alibaba::rpc::InProcess,
+    alibaba::{Limits, rpc::InProcess},
     clock::Clock,
     config::{self, Config, Request},
     daemon::{self, Surroundings, shutdown::Shutdown},
@@ -142,6 +142,7 @@ impl Stage {
             client,
             transport: Arc::new(InProcess::new(self.cloud().router())),
             metadata: Arc::new(InProcess::new(self.cloud().router())),
+            limits: Limits::default(),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics: ccm::metrics::Metrics::default(),

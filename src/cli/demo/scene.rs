@@ -11,7 +11,7 @@ use super::super::{
     serve::{ANY_PORT, Server},
 };
 use crate::{
-    alibaba::rpc::Https,
+    alibaba::{Limits, rpc::Https},
     clock::Clock,
     config::{self, Config, Request, environment::Fixed},
     daemon::{self, Surroundings, shutdown::Shutdown},
@@ -99,6 +99,7 @@ impl Scene {
             client: client::connect(located.config, &options, Arc::new(|| true))?,
             transport: Arc::new(Https::direct()?),
             metadata: Arc::new(Https::direct()?),
+            limits: Limits::default(),
             clock: self.clock.clone(),
             entropy: self.entropy.fork(),
             metrics: crate::metrics::Metrics::default(),
