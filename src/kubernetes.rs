@@ -15,3 +15,4 @@ pub mod limit;
 pub mod patch;
 pub mod pod;
 pub mod provider_id;
+pub mod slice;

@@ -1,25 +1,21 @@
 //! What reading lists of both kinds of load balancers has in common.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future::BoxFuture, stream};
 
 use crate::cloud::{Error, LoadBalancerId};
 
 /// Lists that are read side by side.
 const PARALLEL: usize = 8;
 
-/// Reads many things, some at a time; those that are gone by now are left out.
-pub(super) async fn side_by_side<T, F>(reads: Vec<F>) -> Result<Vec<T>, Error>
-where
-    F: Future<Output = Result<Option<T>, Error>> + Send,
-    T: Send,
-{
-    let found: Vec<Option<T>> = stream::iter(reads).buffered(PARALLEL).try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
+/// Reads many things, some at a time; those that are gone by now are left out. A read is begun when its
+/// turn comes: a thousand that wait would take megabytes.
+pub(super) async fn side_by_side<'a, T: Send>(
+    reads: impl Iterator<Item = BoxFuture<'a, Result<Option<T>, Error>>> + Send,
+) -> Result<Vec<T>, Error> {
+    let found = stream::iter(reads).buffered(PARALLEL);
+    found.try_filter_map(async |found| Ok(found)).try_collect().await
 }
 
 /// Listeners by their load balancer, of those with these ids; a list may be one of all load balancers. What

@@ -8,6 +8,7 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use futures::FutureExt;
 
 use self::wire::security_group;
 use super::{
@@ -215,9 +216,7 @@ impl Alibaba {
     }
 
     async fn members_of_each(&self, groups: Vec<(NetworkGroup, usize)>) -> Result<Vec<NetworkGroup>, Error> {
-        // Collected first: a borrowed iterator would make the future unsendable.
-        let reads: Vec<_> = groups.into_iter().map(|(group, members)| self.with_members(group, members)).collect();
-        side_by_side(reads).await
+        side_by_side(groups.into_iter().map(|(group, members)| self.with_members(group, members).boxed())).await
     }
 
     /// `None` if the group is gone by now.

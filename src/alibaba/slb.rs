@@ -8,6 +8,7 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use serde_json::json;
 
 use super::{
@@ -33,11 +34,13 @@ impl LoadBalancers for Alibaba {
         let mut listeners = self.listeners(&ids).await?;
         let referenced: BTreeSet<_> =
             listeners.values().flatten().filter_map(|listener| listener.group.clone()).collect();
-        let groups: BTreeMap<_, _> = self.groups(referenced).await?.into_iter().map(|g| (g.id.clone(), g)).collect();
+        let referenced = referenced.into_iter().collect();
+        let mut groups: BTreeMap<_, _> =
+            self.groups(referenced).await?.into_iter().map(|g| (g.id.clone(), g)).collect();
         let state = |load_balancer: LoadBalancer| {
             let listeners = listeners.remove(&load_balancer.id).unwrap_or_default();
             let used: BTreeSet<_> = listeners.iter().filter_map(|listener| listener.group.as_ref()).collect();
-            let groups = used.into_iter().filter_map(|id| groups.get(id).cloned()).collect();
+            let groups = used.into_iter().filter_map(|id| groups.remove(id)).collect();
             LoadBalancerState { load_balancer, listeners, groups, groups_view: GroupsView::Referenced }
         };
         Ok(load_balancers.into_iter().map(state).collect())
@@ -142,10 +145,8 @@ impl Alibaba {
     }
 
     /// These groups with their members; one that is gone by now is left out.
-    async fn groups(&self, ids: impl IntoIterator<Item = ServerGroupId>) -> Result<Vec<ServerGroup>, Error> {
-        // Collected first: a borrowed iterator would make the future unsendable.
-        let reads: Vec<_> = ids.into_iter().map(|id| self.group(id)).collect();
-        side_by_side(reads).await
+    async fn groups(&self, ids: Vec<ServerGroupId>) -> Result<Vec<ServerGroup>, Error> {
+        side_by_side(ids.into_iter().map(|id| self.group(id).boxed())).await
     }
 
     async fn group(&self, id: ServerGroupId) -> Result<Option<ServerGroup>, Error> {

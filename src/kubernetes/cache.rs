@@ -8,20 +8,19 @@ mod store;
 mod trim;
 mod watch;
 
-use k8s_openapi::api::{
-    core::v1::{Node, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{Node, Service};
 use kube::{Api, Client, runtime::watcher};
 use tokio_util::sync::CancellationToken;
 
+use super::slice::{SERVICE_NAME_LABEL, Slice};
 use crate::entropy::Entropy;
 
 pub use store::{Change, Store};
 pub use trim::Trim;
 
-/// EndpointSlices without this label belong to no Service.
-const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+/// Objects in one answer to a list. What is parsed is there whole until it is trimmed, and a Node is some 20 KB
+/// in a cluster of some age.
+const PAGE: u32 = 100;
 
 /// A watch is begun anew after this time, so that one whose connection died in silence is noticed
 /// not long after.
@@ -32,8 +31,8 @@ const WATCH_SECONDS: u32 = 120;
 pub struct Cache {
     pub services: Store<Service>,
     pub nodes: Store<Node>,
-    /// Only those with the label `kubernetes.io/service-name`.
-    pub slices: Store<EndpointSlice>,
+    /// Only those with the label `kubernetes.io/service-name`: others belong to no Service.
+    pub slices: Store<Slice>,
 }
 
 // === impl Cache ===
@@ -47,7 +46,7 @@ impl Cache {
     /// Lists and watches until cancelled. A server that is away is waited for, with one log line a
     /// backoff step and kind.
     pub async fn run(&self, client: Client, entropy: Entropy, cancel: CancellationToken) {
-        let all = watcher::Config::default().timeout(WATCH_SECONDS);
+        let all = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
         let of_services = all.clone().labels(SERVICE_NAME_LABEL);
         tokio::join!(
             watch::follow(Api::all(client.clone()), all.clone(), &self.nodes, entropy.fork(), &cancel),

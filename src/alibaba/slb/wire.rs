@@ -443,7 +443,9 @@ impl ServerGroups {
 impl ServerGroup {
     pub(super) fn into_group(self) -> Result<cloud::ServerGroup, String> {
         let members = self.servers.into_iter().filter_map(|server| server.into_member().transpose());
-        let members = members.collect::<Result<_, _>>()?;
+        let mut members: Vec<_> = members.collect::<Result<_, _>>()?;
+        // Collected in the place of what they are made from, which is larger, and then kept for long.
+        members.shrink_to_fit();
         Ok(cloud::ServerGroup { id: self.id.into(), name: self.name, members })
     }
 }

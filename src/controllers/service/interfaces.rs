@@ -6,7 +6,7 @@
 //! One call asks for up to a hundred addresses. Whoever asks fills up the call with what others will ask for,
 //! and one asks at a time, so that the others find their answer when it is their turn.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
@@ -33,11 +33,11 @@ pub struct Interfaces {
 #[derive(Default)]
 struct Inner {
     /// Address → pod and interface.
-    known: BTreeMap<IpAddr, (String, String)>,
+    known: BTreeMap<IpAddr, (Arc<str>, String)>,
     /// Address → pod, and when the cloud did not show it.
-    missing: BTreeMap<IpAddr, (String, Instant)>,
+    missing: BTreeMap<IpAddr, (Arc<str>, Instant)>,
     /// Address → pod: what somebody will ask for.
-    wanted: BTreeMap<IpAddr, String>,
+    wanted: BTreeMap<IpAddr, Arc<str>>,
 }
 
 // === impl Interfaces ===
@@ -107,12 +107,12 @@ impl Inner {
     }
 
     /// These addresses, and as many that others want as fit into the calls that are made anyway.
-    fn fill_up(&self, own: &[IpAddr], pods: &BTreeMap<IpAddr, PodBackend>) -> BTreeMap<IpAddr, String> {
+    fn fill_up(&self, own: &[IpAddr], pods: &BTreeMap<IpAddr, PodBackend>) -> BTreeMap<IpAddr, Arc<str>> {
         let mut asked = BTreeMap::new();
         // Each family has calls of its own.
         for v6 in [false, true] {
             let own = own.iter().filter(|address| address.is_ipv6() == v6);
-            let own: BTreeMap<IpAddr, String> =
+            let own: BTreeMap<IpAddr, Arc<str>> =
                 own.filter_map(|address| Some((*address, pods.get(address)?.identity.clone()))).collect();
             let room = own.len().next_multiple_of(IN_A_CALL) - own.len();
             let others =
@@ -124,7 +124,7 @@ impl Inner {
     }
 
     /// Notes the answer to what was asked.
-    fn note(&mut self, asked: &BTreeMap<IpAddr, String>, interfaces: Vec<NetworkInterface>) {
+    fn note(&mut self, asked: &BTreeMap<IpAddr, Arc<str>>, interfaces: Vec<NetworkInterface>) {
         if self.known.len() > MOST {
             self.known.clear();
         }

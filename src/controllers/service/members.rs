@@ -12,10 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::api::{
-    core::v1::{Node, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{Node, Service};
 
 pub use self::{
     names::Names,
@@ -27,13 +24,16 @@ use super::{
     annotations::Requested,
     endpoints::{self, Endpoint, endpoints},
 };
-use crate::cloud::{Member, MemberKind};
+use crate::{
+    cloud::{Member, MemberKind},
+    kubernetes::slice::Slice,
+};
 
 /// Weight of every member unless the traffic policy says otherwise, and the most there is.
 const DEFAULT_WEIGHT: u8 = 100;
 
 /// What stands behind a Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Backends {
     /// Instance id → weight. They are reached at node ports.
     pub instances: BTreeMap<String, u8>,
@@ -49,12 +49,12 @@ pub struct Backends {
 }
 
 /// A pod that is reached at its own address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodBackend {
     /// The pod's UID.
-    pub identity: String,
+    pub identity: Arc<str>,
     /// Name of the Service's port → the pod's port.
-    pub ports: BTreeMap<String, u16>,
+    pub ports: Arc<BTreeMap<String, u16>>,
     pub weight: u8,
 }
 
@@ -71,7 +71,7 @@ pub struct Around<'a> {
     /// In order of their names.
     pub nodes: &'a [Arc<Node>],
     /// Those of the Service.
-    pub slices: &'a [Arc<EndpointSlice>],
+    pub slices: &'a [Arc<Slice>],
     /// UIDs of pods that are not ready only because they wait to be members.
     pub admitted: &'a BTreeSet<String>,
 }
@@ -115,7 +115,7 @@ pub fn is_local(service: &Service) -> bool {
 pub fn backends(service: &Service, requested: &Requested, around: &Around<'_>) -> Backends {
     let mut backends = Backends::default();
     let waiting = endpoints::unready(around.slices).into_iter().map(|endpoint| endpoint.identity);
-    backends.waiting = waiting.map(|uid| (uid.clone(), around.admitted.contains(&uid))).collect();
+    backends.waiting = waiting.map(|uid| (uid.to_string(), around.admitted.contains(&*uid))).collect();
     let weights = Weights::of(requested);
     let endpoints = endpoints(around.slices, around.families == Families::V6, around.admitted);
     if around.eni {

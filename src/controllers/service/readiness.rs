@@ -114,7 +114,7 @@ mod tests {
             node: Some("n1".into()),
             identity: "u-1".into(),
             pod: Some("web-1".into()),
-            ports: BTreeMap::new(),
+            ports: std::sync::Arc::default(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! What is remembered of each Service between passes, so as not to say or do things twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use parking_lot::Mutex;
@@ -16,8 +19,8 @@ pub(super) struct Records(Mutex<BTreeMap<Key, Record>>);
 #[expect(clippy::struct_excessive_bools, reason = "each is remembered by itself")]
 #[derive(Default)]
 struct Record {
-    /// The members of the last pass.
-    backends: Option<Backends>,
+    /// The hash of the members of the last pass: all of them are too many to keep.
+    backends: Option<u64>,
     /// Whether the traffic policy changed since this process began.
     policy_changed: bool,
     /// Whether the load balancer checks its members, as far as is known.
@@ -39,6 +42,13 @@ struct Record {
     waited: u32,
 }
 
+/// Differs for members that differ, but once in 2⁶⁴ times; then the audit finds out.
+fn hash_of(backends: &Backends) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    backends.hash(&mut hasher);
+    hasher.finish()
+}
+
 // === impl Records ===
 
 impl Records {
@@ -48,12 +58,12 @@ impl Records {
 
     /// Notes the members that a pass works with.
     pub(super) fn set_backends(&self, key: &Key, backends: &Backends) {
-        self.with(key, |record| record.backends = Some(backends.clone()));
+        self.with(key, |record| record.backends = Some(hash_of(backends)));
     }
 
     /// Whether the members differ from those of the last pass; also if there was none.
     pub(super) fn backends_changed(&self, key: &Key, backends: &Backends) -> bool {
-        self.with(key, |record| record.backends.as_ref() != Some(backends))
+        self.with(key, |record| record.backends != Some(hash_of(backends)))
     }
 
     /// Notes that the traffic policy has changed.
@@ -130,7 +140,10 @@ impl Records {
     ) -> Vec<String> {
         let notices: BTreeSet<String> = notices.into_iter().collect();
         self.with(key, |record| {
-            let before = record.notices.insert(topic, notices.clone()).unwrap_or_default();
+            let before = record.notices.remove(topic).unwrap_or_default();
+            if !notices.is_empty() {
+                record.notices.insert(topic, notices.clone());
+            }
             notices.into_iter().filter(|notice| !before.contains(notice)).collect()
         })
     }

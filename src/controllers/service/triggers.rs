@@ -5,10 +5,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use k8s_openapi::api::{
-    core::v1::{Node, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::Resource;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -22,16 +20,17 @@ use super::{
 use crate::{
     cloud::NetworkGroupKind,
     controllers::queue::Priority,
-    kubernetes::{cache::Change, events::reference_of},
+    kubernetes::{cache::Change, events::reference_of, slice::Slice},
 };
 
-/// Label of slices with the name of the Service they belong to.
-const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
-
 /// The Service that a slice belongs to.
-pub(super) fn service_of(slice: &EndpointSlice) -> Option<Key> {
-    let name = slice.metadata.labels.as_ref()?.get(SERVICE_NAME_LABEL)?;
-    Some(Key { namespace: slice.metadata.namespace.clone()?, name: name.clone() })
+fn service_of(slice: &Slice) -> Option<Key> {
+    Some(Key { namespace: slice.meta().namespace.clone()?, name: slice.service.clone()? })
+}
+
+/// Whether a slice belongs to this Service.
+pub(super) fn belongs_to(slice: &Slice, key: &Key) -> bool {
+    slice.service.as_ref() == Some(&key.name) && slice.meta().namespace.as_ref() == Some(&key.namespace)
 }
 
 impl Controller {
@@ -148,8 +147,8 @@ impl Controller {
     }
 
     /// The slices of each Service that has any.
-    pub(super) fn slices_by_service(&self) -> BTreeMap<Key, Vec<Arc<EndpointSlice>>> {
-        let mut slices: BTreeMap<Key, Vec<Arc<EndpointSlice>>> = BTreeMap::new();
+    pub(super) fn slices_by_service(&self) -> BTreeMap<Key, Vec<Arc<Slice>>> {
+        let mut slices: BTreeMap<Key, Vec<Arc<Slice>>> = BTreeMap::new();
         for slice in self.cache.slices.list() {
             if let Some(key) = service_of(&slice) {
                 slices.entry(key).or_default().push(slice);
@@ -207,7 +206,7 @@ fn node_matters(change: &Change<'_, Node>) -> bool {
     }
 }
 
-fn slice_matters(change: &Change<'_, EndpointSlice>) -> bool {
+fn slice_matters(change: &Change<'_, Slice>) -> bool {
     match (change.old, change.new) {
         (Some(old), Some(new)) => old.endpoints != new.endpoints || old.ports != new.ports,
         _ => true,

@@ -241,27 +241,6 @@ fn what_nobody_reads_is_not_kept() {
     assert_eq!(kept.annotations().len(), 1);
 }
 
-#[test]
-fn of_an_endpoint_only_what_makes_it_a_member_is_kept() {
-    let endpoint = json!({
-        "addresses": ["10.0.0.1"], "conditions": { "ready": true, "serving": true }, "nodeName": "a", "zone": "z",
-        "hints": { "forZones": [{ "name": "z" }] }, "hostname": "h",
-        "targetRef": { "kind": "Pod", "name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1" },
-    });
-    let slice = |endpoint: &Value| -> EndpointSlice {
-        let metadata = json!({ "name": "s", "namespace": "default", "resourceVersion": "1" });
-        let slice = json!({ "metadata": metadata, "addressType": "IPv4", "endpoints": [endpoint], "ports": [] });
-        serde_json::from_value(slice).unwrap()
-    };
-    let store = Store::default();
-    store.apply(slice(&endpoint));
-    let kept = json!({
-        "addresses": ["10.0.0.1"], "conditions": { "ready": true, "serving": true }, "nodeName": "a",
-        "targetRef": { "kind": "Pod", "name": "p", "uid": "u" },
-    });
-    assert_eq!(store.get(Some("default"), "s").unwrap().endpoints, slice(&kept).endpoints);
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_cache_is_synced_when_all_kinds_are() {
     let script = Script::default();

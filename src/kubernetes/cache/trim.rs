@@ -1,10 +1,9 @@
 //! What is left out of cached objects to save memory.
 
-use k8s_openapi::api::{
-    core::v1::{Node, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{Node, Service};
 use kube::ResourceExt;
+
+use crate::kubernetes::slice::Slice;
 
 /// Drops the parts of an object that no controller reads. Annotations of Services stay, all of them: the
 /// Service controllers answer for unknown ones too.
@@ -33,24 +32,7 @@ impl Trim for Service {
     }
 }
 
-impl Trim for EndpointSlice {
-    /// There are more endpoints than anything else.
-    fn trim(&mut self) {
-        self.managed_fields_mut().clear();
-        self.metadata.annotations = None;
-        self.metadata.owner_references = None;
-        for endpoint in &mut self.endpoints {
-            endpoint.deprecated_topology = None;
-            endpoint.hints = None;
-            endpoint.hostname = None;
-            endpoint.zone = None;
-            if let Some(target) = &mut endpoint.target_ref {
-                target.api_version = None;
-                target.field_path = None;
-                target.namespace = None;
-                target.resource_version = None;
-            }
-        }
-        self.endpoints.shrink_to_fit();
-    }
+impl Trim for Slice {
+    /// Nothing is left that could go.
+    fn trim(&mut self) {}
 }

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
-use k8s_openapi::api::{core::v1::Node, discovery::v1::EndpointSlice};
+use k8s_openapi::api::core::v1::Node;
+use kube::Resource;
 
 use super::nodes::{address_of, instance_of};
-use crate::cloud::Member;
+use crate::{cloud::Member, kubernetes::slice::Slice};
 
 /// Names such as `pod default/web-1` and `node worker-1`.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub struct Names {
 
 impl Names {
     /// The names of these nodes, and of the pods in these slices.
-    pub fn new(nodes: &[Arc<Node>], slices: &[Arc<EndpointSlice>]) -> Self {
+    pub fn new(nodes: &[Arc<Node>], slices: &[Arc<Slice>]) -> Self {
         let mut names = Self::default();
         for node in nodes {
             let name = format!("node {}", node.metadata.name.as_deref().unwrap_or_default());
@@ -31,12 +32,10 @@ impl Names {
             }
         }
         for slice in slices {
-            let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
-            for endpoint in &slice.endpoints {
-                let pod = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
-                let Some(pod) = pod.and_then(|target| target.name.as_deref()) else { continue };
-                for address in endpoint.addresses.iter().filter_map(|address| address.parse().ok()) {
-                    names.by_address.insert(address, format!("pod {namespace}/{pod}"));
+            let namespace = slice.meta().namespace.as_deref().unwrap_or_default();
+            for endpoint in &*slice.endpoints {
+                if let Some(pod) = &endpoint.pod {
+                    names.by_address.insert(endpoint.address, format!("pod {namespace}/{pod}"));
                 }
             }
         }

@@ -1,7 +1,7 @@
 use k8s_openapi::{
     api::{
         core::v1::{NodeCondition, NodeSpec, NodeStatus, ObjectReference, ServiceSpec, Taint},
-        discovery::v1::{Endpoint, EndpointConditions, EndpointPort},
+        discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice},
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -52,17 +52,16 @@ fn endpoint(node: &str, pod: &str, ready: Option<bool>, serving: Option<bool>, t
 
 fn of(service: &Service, nodes: Vec<Node>, endpoints: Vec<Endpoint>) -> Backends {
     let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
-    let slice = EndpointSlice { endpoints, ..EndpointSlice::default() };
-    among(service, &Requested::default(), &nodes, &[Arc::new(slice)])
+    among(service, &Requested::default(), &nodes, &[slice(endpoints, &[])])
 }
 
-fn among(service: &Service, requested: &Requested, nodes: &[Arc<Node>], slices: &[Arc<EndpointSlice>]) -> Backends {
+fn among(service: &Service, requested: &Requested, nodes: &[Arc<Node>], slices: &[Arc<Slice>]) -> Backends {
     backends(service, requested, &around(nodes, slices))
 }
 
 static NOBODY: BTreeSet<String> = BTreeSet::new();
 
-fn around<'a>(nodes: &'a [Arc<Node>], slices: &'a [Arc<EndpointSlice>]) -> Around<'a> {
+fn around<'a>(nodes: &'a [Arc<Node>], slices: &'a [Arc<Slice>]) -> Around<'a> {
     let control_plane = ControlPlaneNodes::Legacy;
     Around { eni: false, families: Families::V4, control_plane, only_ready: true, nodes, slices, admitted: &NOBODY }
 }
@@ -307,18 +306,14 @@ fn annotations_choose_among_the_nodes() {
     assert_eq!(weights(&with(&scheduled)), [("i-b", 7)]);
 }
 
-fn slice(endpoints: Vec<Endpoint>, ports: &[(&str, i32)]) -> Arc<EndpointSlice> {
+fn slice(endpoints: Vec<Endpoint>, ports: &[(&str, i32)]) -> Arc<Slice> {
     let port = |(name, port): &(&str, i32)| EndpointPort {
         name: Some((*name).into()),
         port: Some(*port),
         ..Default::default()
     };
-    Arc::new(EndpointSlice {
-        address_type: "IPv4".into(),
-        endpoints,
-        ports: Some(ports.iter().map(port).collect()),
-        ..EndpointSlice::default()
-    })
+    let ports = Some(ports.iter().map(port).collect());
+    Arc::new(EndpointSlice { endpoints, ports, ..EndpointSlice::default() }.into())
 }
 
 #[test]

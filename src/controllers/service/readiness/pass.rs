@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use k8s_openapi::api::{core::v1::Pod, discovery::v1::EndpointSlice};
+use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ use crate::{
             members,
         },
     },
-    kubernetes::{events::reference_of, patch, pod},
+    kubernetes::{events::reference_of, patch, pod, slice::Slice},
 };
 
 /// How many calls about the pods of one Service are under way at once.
@@ -36,13 +36,13 @@ impl Controller {
     pub(in crate::controllers::service) async fn look_at_pods(
         &self,
         key: &Key,
-        slices: &[Arc<EndpointSlice>],
+        slices: &[Arc<Slice>],
     ) -> Result<Vec<Waiting>, patch::Error> {
         let mut seen = BTreeMap::new();
         let mut asked = Vec::new();
         for endpoint in unready(slices) {
             match self.gates.seen(key, &endpoint.identity) {
-                Some(Seen::WithoutGate) => drop(seen.insert(endpoint.identity, Seen::WithoutGate)),
+                Some(Seen::WithoutGate) => drop(seen.insert(endpoint.identity.to_string(), Seen::WithoutGate)),
                 _ => asked.push(endpoint),
             }
         }
@@ -58,7 +58,7 @@ impl Controller {
             if let Seen::Gated { containers_ready, .. } = state {
                 waiting.push(Waiting { endpoint: endpoint.clone(), pod, containers_ready });
             }
-            seen.insert(endpoint.identity, state);
+            seen.insert(endpoint.identity.to_string(), state);
         }
         self.gates.note_all(key, seen);
         Ok(waiting)
@@ -212,7 +212,7 @@ impl Controller {
 
     /// Tells the pods that still wait for a Service that it lets go of its load balancer. After that
     /// no pass looks at them any more.
-    pub(in crate::controllers::service) async fn leave_gates(&self, key: &Key, slices: &[Arc<EndpointSlice>]) {
+    pub(in crate::controllers::service) async fn leave_gates(&self, key: &Key, slices: &[Arc<Slice>]) {
         self.gates.remove(key);
         let staying = staying(slices).into_iter().take(MOST_LEFT).collect();
         let pods = self.read_pods(key, staying).await.unwrap_or_else(|error| {

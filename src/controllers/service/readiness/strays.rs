@@ -7,15 +7,18 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::{core::v1::Pod, discovery::v1::EndpointSlice};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::services_of;
-use crate::controllers::service::{
-    Controller, Key,
-    endpoints::{Endpoint, unready},
+use crate::{
+    controllers::service::{
+        Controller, Key,
+        endpoints::{Endpoint, unready},
+    },
+    kubernetes::slice::Slice,
 };
 
 /// How often they are looked for.
@@ -26,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST: usize = 20;
 
 /// Pods by UID: since when they are not ready, and whether they were looked at.
-type Seen = BTreeMap<String, (Instant, bool)>;
+type Seen = BTreeMap<Arc<str>, (Instant, bool)>;
 
 impl Controller {
     /// Looks at each such pod once, and tells it if it waits in vain.
@@ -69,7 +72,7 @@ impl Controller {
         }
         seen.retain(|uid, _| there.contains(uid));
         for (key, endpoints) in due {
-            let uids: Vec<String> = endpoints.iter().map(|endpoint| endpoint.identity.clone()).collect();
+            let uids: Vec<Arc<str>> = endpoints.iter().map(|endpoint| endpoint.identity.clone()).collect();
             match self.read_pods(key, endpoints).await {
                 Ok(pods) => pods.iter().for_each(|(_, pod)| self.tell_of_gates_in_vain(&key.namespace, pod, &slices)),
                 Err(error) => {
@@ -82,12 +85,12 @@ impl Controller {
         }
     }
 
-    fn tell_of_gates_in_vain(&self, namespace: &str, pod: &Pod, slices: &BTreeMap<Key, Vec<Arc<EndpointSlice>>>) {
+    fn tell_of_gates_in_vain(&self, namespace: &str, pod: &Pod, slices: &BTreeMap<Key, Vec<Arc<Slice>>>) {
         for service in services_of(pod) {
             let key = Key { namespace: namespace.to_owned(), name: service.to_owned() };
             let lists_it = || {
                 let slices = slices.get(&key).map_or(&[][..], Vec::as_slice);
-                unready(slices).iter().any(|endpoint| Some(&endpoint.identity) == pod.uid().as_ref())
+                unready(slices).iter().any(|endpoint| Some(&*endpoint.identity) == pod.uid().as_deref())
             };
             match self.cache.services.get(Some(namespace), service) {
                 None => self.tell_of_gate(pod, service, "does not exist"),

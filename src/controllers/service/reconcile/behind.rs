@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::{
-    core::v1::{Node, Service},
-    discovery::v1::EndpointSlice,
-};
+use k8s_openapi::api::core::v1::{Node, Service};
 
 use crate::{
     controllers::service::{
@@ -14,7 +11,7 @@ use crate::{
         members::{self, Around, Backends},
         triggers,
     },
-    kubernetes::events::reference_of,
+    kubernetes::{events::reference_of, slice::Slice},
 };
 
 impl Controller {
@@ -47,7 +44,7 @@ impl Controller {
         service: &Service,
         requested: &Requested,
         nodes: &[Arc<Node>],
-        slices: &[Arc<EndpointSlice>],
+        slices: &[Arc<Slice>],
     ) -> Backends {
         let around = Around {
             eni: requested.eni.unwrap_or(self.options.eni_by_default),
@@ -61,8 +58,8 @@ impl Controller {
         members::backends(service, requested, &around)
     }
 
-    pub(in crate::controllers::service) fn slices(&self, key: &Key) -> Vec<Arc<EndpointSlice>> {
-        let of_service = |slice: &Arc<EndpointSlice>| triggers::service_of(slice).as_ref() == Some(key);
+    pub(in crate::controllers::service) fn slices(&self, key: &Key) -> Vec<Arc<Slice>> {
+        let of_service = |slice: &Arc<Slice>| triggers::belongs_to(slice, key);
         self.cache.slices.list().into_iter().filter(of_service).collect()
     }
 }

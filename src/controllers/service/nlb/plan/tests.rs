@@ -97,7 +97,7 @@ fn ranges_of_ports_have_groups_for_any_port_and_must_not_overlap() {
     let mut backends = Backends::default();
     let pod = crate::controllers::service::members::PodBackend {
         identity: "u".into(),
-        ports: [("p80-tcp".to_owned(), 8080)].into(),
+        ports: std::sync::Arc::new([("p80-tcp".to_owned(), 8080)].into()),
         weight: 100,
     };
     backends.pods.insert("10.0.0.9".parse().unwrap(), pod);
