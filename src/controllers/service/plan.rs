@@ -11,6 +11,10 @@
 
 mod attributes;
 mod listeners;
+#[cfg(test)]
+mod paper;
+#[cfg(test)]
+mod properties;
 
 use std::{collections::BTreeSet, fmt, net::IpAddr};
 

@@ -241,3 +241,6 @@ impl Place<'_> {
         Action::DeleteListener { load_balancer: self.id.clone(), port: self.port, protocol: self.protocol }
     }
 }
+
+#[cfg(test)]
+mod tests;
