@@ -4,6 +4,7 @@
 //! object.
 
 mod ecs;
+mod eflo;
 mod lists;
 pub mod metadata;
 mod nlb;

@@ -70,6 +70,10 @@ pub trait Instances: Send + Sync {
     /// address (ECS `DescribeInstances` knows no filter for host names).
     async fn instances_of_vpc(&self) -> Result<Vec<Instance>, Error>;
 
+    /// Whether the account has this Lingjun machine in the cluster's region (eflo-controller `DescribeNode`). An
+    /// error is no answer; that there is none proves as little as an instance that is not in an answer.
+    async fn lingjun_machine_exists(&self, id: &InstanceId) -> Result<bool, Error>;
+
     /// The network interfaces with these ids in `region` (ECS `DescribeNetworkInterfaces`).
     async fn network_interfaces(
         &self,

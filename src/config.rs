@@ -159,6 +159,7 @@ pub struct Endpoints {
     pub slb: Option<String>,
     pub nlb: Option<String>,
     pub sts: Option<String>,
+    pub eflo: Option<String>,
     /// Base URL of the metadata server without a trailing slash; `None` is
     /// `http://100.100.100.200`.
     pub metadata: Option<String>,

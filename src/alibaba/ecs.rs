@@ -60,6 +60,10 @@ impl Instances for Alibaba {
         Ok(found.into_iter().map(|instance| instance.into_instance(self.client().region())).collect())
     }
 
+    async fn lingjun_machine_exists(&self, id: &InstanceId) -> Result<bool, Error> {
+        super::eflo::machine_exists(self.client(), id).await
+    }
+
     async fn network_interfaces(
         &self,
         region: &RegionId,

@@ -73,6 +73,10 @@ impl Instances for Guarded {
         self.inner.instances_of_vpc().await
     }
 
+    async fn lingjun_machine_exists(&self, id: &InstanceId) -> Result<bool, Error> {
+        self.inner.lingjun_machine_exists(id).await
+    }
+
     async fn network_interfaces(
         &self,
         region: &RegionId,

@@ -49,6 +49,7 @@ impl Display for Config {
             ("slb", &cloud.endpoints.slb),
             ("nlb", &cloud.endpoints.nlb),
             ("sts", &cloud.endpoints.sts),
+            ("eflo", &cloud.endpoints.eflo),
             ("metadata", &cloud.endpoints.metadata),
         ] {
             if let Some(endpoint) = endpoint {

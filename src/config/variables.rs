@@ -44,6 +44,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     variable("SLB_ENDPOINT", "The same for classic load balancers"),
     variable("NLB_ENDPOINT", "The same for network load balancers"),
     variable("STS_ENDPOINT", "The same for STS"),
+    variable("EFLO_CONTROLLER_ENDPOINT", "The same for Lingjun"),
     variable("METADATA_ENDPOINT", "Base URL of the metadata server. Default `http://100.100.100.200`"),
     variable("ALICLOUD_CLIENT_SCHEME", "`HTTP` to call the API without TLS. Default `HTTPS`"),
     variable("SERVICE_FORCE_BACKEND_ENI", "`true` is `eni`, anything else `ecs`: wins over `serviceBackendType`"),
@@ -54,7 +55,6 @@ pub(super) const VARIABLES: &[Variable] = &[
     ),
     variable("RUST_LOG", "What to log by module, as in `info,ccm::controllers=debug`, in place of `--v`"),
     variable("HOSTNAME", "Name of this replica in the Lease, if the kernel does not tell"),
-    ignored("EFLO_CONTROLLER_ENDPOINT", "Lingjun nodes are not looked up"),
     ignored("X-ACSPROXY-ASCM-CONTEXT", "Apsara Stack is not supported"),
 ];
 

@@ -68,6 +68,7 @@ impl Daemon {
                 slb: config.endpoints.slb.clone(),
                 nlb: config.endpoints.nlb.clone(),
                 sts: config.endpoints.sts.clone(),
+                eflo: config.endpoints.eflo.clone(),
             },
         };
         let options = alibaba::Options {

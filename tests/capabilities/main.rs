@@ -24,6 +24,7 @@ mod fields;
 mod identity;
 mod kill_points;
 mod lifecycle;
+mod lingjun;
 mod listeners;
 mod lives;
 mod members;

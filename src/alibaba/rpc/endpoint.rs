@@ -38,6 +38,8 @@ pub struct EndpointOverrides {
     pub nlb: Option<String>,
     /// `STS_ENDPOINT`
     pub sts: Option<String>,
+    /// `EFLO_CONTROLLER_ENDPOINT`
+    pub eflo: Option<String>,
 }
 
 /// Finds the address of a product.
@@ -105,6 +107,7 @@ impl EndpointOverrides {
             Product::Slb => self.slb.as_deref(),
             Product::Nlb => self.nlb.as_deref(),
             Product::Sts => self.sts.as_deref(),
+            Product::Eflo => self.eflo.as_deref(),
         }
     }
 }
@@ -125,6 +128,8 @@ mod tests {
             (&public, Product::Slb, "cn-hangzhou", "https://slb.aliyuncs.com"),
             (&public, Product::Slb, "cn-beijing", "https://slb.cn-beijing.aliyuncs.com"),
             (&public, Product::Ecs, "eu-central-1", "https://ecs.eu-central-1.aliyuncs.com"),
+            (&vpc, Product::Eflo, "cn-hangzhou", "https://eflo-controller-vpc.cn-hangzhou.aliyuncs.com"),
+            (&public, Product::Eflo, "cn-beijing", "https://eflo-controller.cn-beijing.aliyuncs.com"),
             (&public, Product::Sts, "cn-hangzhou", "https://sts.cn-hangzhou.aliyuncs.com"),
         ] {
             assert_eq!(endpoints.url(product, &region.into()), url);

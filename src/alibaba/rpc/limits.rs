@@ -36,6 +36,8 @@ const USUAL: &[Usual] = &[
     // Not published; each account sees its own in the Quota Center. These are what the vendor's own network
     // plugin keeps to on the same accounts.
     Usual { product: Product::Ecs, reads: 500, writes: 500, others: &[("DescribeNetworkInterfaces", 800)] },
+    // Not published, and asked seldom.
+    Usual { product: Product::Eflo, reads: 300, writes: 90, others: &[] },
     // Published: 100/1 s.
     Usual { product: Product::Sts, reads: 6000, writes: 6000, others: &[] },
 ];

@@ -13,6 +13,8 @@ pub enum Product {
     Nlb,
     /// Security Token Service: temporary keys.
     Sts,
+    /// Intelligent Computing Lingjun: its machines.
+    Eflo,
 }
 
 // === impl Product ===
@@ -26,6 +28,7 @@ impl Product {
             Self::Slb => "slb",
             Self::Nlb => "nlb",
             Self::Sts => "sts",
+            Self::Eflo => "eflo-controller",
         }
     }
 
@@ -37,6 +40,7 @@ impl Product {
             Self::Slb => "2014-05-15",
             Self::Nlb => "2022-04-30",
             Self::Sts => "2015-04-01",
+            Self::Eflo => "2022-12-15",
         }
     }
 }

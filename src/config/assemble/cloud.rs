@@ -30,6 +30,7 @@ impl Sources<'_> {
                 slb: self.endpoint("SLB_ENDPOINT"),
                 nlb: self.endpoint("NLB_ENDPOINT"),
                 sts: self.endpoint("STS_ENDPOINT"),
+                eflo: self.endpoint("EFLO_CONTROLLER_ENDPOINT"),
                 metadata: self.metadata(),
             },
             metadata_token: self.flags.bool("enable-imdsv2"),

@@ -28,7 +28,7 @@ impl Controller {
         for node in batch {
             let name = name_of(node);
             match seen.get(&name) {
-                Some(Seen::Present { .. }) => absences.clear(&name),
+                Some(Seen::Present { .. } | Seen::There) => absences.clear(&name),
                 Some(Seen::Absent { witnessed, .. }) if self.may_be_gone(node) => {
                     absences.note(missing(node, &name, *witnessed), Instant::now());
                 }

@@ -30,9 +30,9 @@ pub enum Kind {
     Ecs(Machine),
     /// Not known yet: kubelet gave no provider id.
     Unnamed,
-    /// A Lingjun (PAI) machine: freed of its taint, otherwise left alone, because ECS knows
-    /// nothing of it.
-    Lingjun,
+    /// A Lingjun (PAI) machine: freed of its taint, deleted when it is gone, otherwise left alone, because
+    /// ECS knows nothing of it.
+    Lingjun(InstanceId),
     /// Left alone.
     Foreign(Foreign),
 }
@@ -82,7 +82,7 @@ impl Kind {
             ProviderId::Hybrid => Self::Foreign(Foreign::Hybrid),
             _ if lingjun && label(TIANWEN_LABEL).is_some() => Self::Foreign(Foreign::Tianwen),
             ProviderId::Missing => Self::Unnamed,
-            _ if lingjun => Self::Lingjun,
+            _ if lingjun => Self::Lingjun(written.into()),
             ProviderId::Ecs { .. } | ProviderId::Foreign(_) => Self::Foreign(Foreign::Other(written.to_owned())),
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(of(&[(EXCLUDE_LABEL, "false")], "cn-a.i-1"), Kind::Foreign(Foreign::Excluded(EXCLUDE_LABEL)));
         assert_eq!(of(&[(LEGACY_EXCLUDE_LABEL, "")], ""), Kind::Foreign(Foreign::Excluded(LEGACY_EXCLUDE_LABEL)));
         assert_eq!(of(&[("type", "virtual-kubelet")], ""), Kind::Foreign(Foreign::Virtual));
-        assert_eq!(of(&[(LINGJUN_LABEL, "true")], "e01-cn-123"), Kind::Lingjun);
+        assert_eq!(of(&[(LINGJUN_LABEL, "true")], "e01-cn-123"), Kind::Lingjun("e01-cn-123".into()));
         assert_eq!(of(&[(LINGJUN_LABEL, "true"), (TIANWEN_LABEL, "")], "e01-1"), Kind::Foreign(Foreign::Tianwen));
         assert_eq!(of(&[(LINGJUN_LABEL, "true")], "cn-hangzhou.i-1"), ecs("i-1"));
         assert_eq!(of(&[(LINGJUN_LABEL, "true")], ""), Kind::Unnamed, "nobody else would give it a provider id");

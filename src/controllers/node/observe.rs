@@ -29,6 +29,8 @@ pub enum Seen {
         instance: Box<Instance>,
         interface: Interface,
     },
+    /// A Lingjun machine exists; more is not asked.
+    There,
     /// A complete, successful answer lacks the instance. `witnessed`: it has another of the cluster.
     Absent {
         machine: Machine,
@@ -71,7 +73,7 @@ impl Observer {
         may_be_closed: impl Fn(&Node) -> bool,
     ) -> BTreeMap<String, Seen> {
         let mut machines = BTreeMap::new();
-        let mut searched = Vec::new();
+        let (mut searched, mut lingjun) = (Vec::new(), Vec::new());
         for node in nodes {
             let name = name_of(node);
             match Kind::of(node) {
@@ -80,7 +82,8 @@ impl Observer {
                     Some(machine) => _ = machines.insert(name, machine),
                     None => searched.push(node),
                 },
-                Kind::Lingjun | Kind::Foreign(_) => {}
+                Kind::Lingjun(id) => lingjun.push((name, id)),
+                Kind::Foreign(_) => {}
             }
         }
         let regions_of = |of: &dyn Fn(&Node) -> bool| -> BTreeSet<RegionId> {
@@ -112,11 +115,48 @@ impl Observer {
             }
         }
         self.search(&searched, all, &mut seen).await;
+        self.look_for_lingjun(lingjun, all, &mut seen).await;
         if self.interfaces {
             let looked_at = nodes.iter().filter(|node| may_be_closed(node)).map(|node| name_of(node)).collect();
             self.look_at_interfaces(&looked_at, &mut seen).await;
         }
         seen
+    }
+
+    /// One call a machine. Where one is missing, and no other was seen, a Ready one of the cluster is asked for,
+    /// too: that the cloud knows it shows that the answers are about the cluster's machines.
+    async fn look_for_lingjun(
+        &self,
+        machines: Vec<(String, InstanceId)>,
+        all: &[Arc<Node>],
+        seen: &mut BTreeMap<String, Seen>,
+    ) {
+        let mut answers = Vec::with_capacity(machines.len());
+        for (name, id) in machines {
+            let answer = self.cloud.lingjun_machine_exists(&id).await;
+            if let Err(error) = &answer {
+                tracing::warn!(%error, node = name, "cannot look for the Lingjun machine of a node");
+            }
+            answers.push((name, id, answer));
+        }
+        let mut witnessed = answers.iter().any(|(_, _, answer)| matches!(answer, Ok(true)));
+        if !witnessed && answers.iter().any(|(_, _, answer)| matches!(answer, Ok(false))) {
+            let ready = all.iter().filter(|node| is_ready(node)).find_map(|node| match Kind::of(node) {
+                Kind::Lingjun(id) => Some(id),
+                _ => None,
+            });
+            if let Some(other) = ready {
+                witnessed = matches!(self.cloud.lingjun_machine_exists(&other).await, Ok(true));
+            }
+        }
+        for (name, instance, answer) in answers {
+            let one = match answer {
+                Ok(true) => Seen::There,
+                Ok(false) => Seen::Absent { machine: Machine { region: self.region.clone(), instance }, witnessed },
+                Err(error) => Seen::Failed(error),
+            };
+            seen.insert(name, one);
+        }
     }
 
     async fn read(

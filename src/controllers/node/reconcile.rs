@@ -60,11 +60,12 @@ impl Controller {
                         }
                         self.settle(name, Next::Woken);
                     }
-                    Kind::Lingjun => {
+                    Kind::Lingjun(_) if is_joining(&node) || is_ready(&node) => {
+                        self.absences.lock().clear(name);
                         let next = self.write(&node, plan_release).await;
                         self.settle(name, next);
                     }
-                    Kind::Ecs(_) | Kind::Unnamed => batch.push(node),
+                    Kind::Lingjun(_) | Kind::Ecs(_) | Kind::Unnamed => batch.push(node),
                 },
                 Some(_) => self.settle(name, Next::Woken),
                 None => {
@@ -83,8 +84,8 @@ impl Controller {
         let seen = self.observer.observe(&batch, &all, |node| self.may_be_gone(node), closed).await;
         self.note_absences(&batch, &seen);
         let absent = seen.values().any(|seen| matches!(seen, Seen::Absent { .. }));
-        let counted = all.iter().filter(|node| absent && Kind::of(node).machine().is_some());
-        let known = counted.count();
+        let counts = |node: &Node| matches!(Kind::of(node), Kind::Ecs(_) | Kind::Lingjun(_));
+        let known = all.iter().filter(|node| absent && counts(node)).count();
         stream::iter(&batch)
             .for_each_concurrent(WRITES_AT_ONCE, |node| {
                 let seen = seen.get(&name_of(node));
@@ -120,6 +121,7 @@ impl Controller {
     async fn reconcile_one(&self, node: &Arc<Node>, seen: Option<&Seen>, known: usize) -> Next {
         match seen {
             Some(Seen::Present { instance, interface }) => self.present(node, instance, interface).await,
+            Some(Seen::There) => Next::After(UNREADY_PERIOD),
             Some(Seen::Absent { machine, witnessed }) => self.absent(node, machine, *witnessed, known).await,
             Some(Seen::Unmatched(tried)) => {
                 self.report(node, "SyncNodeFailed", tried);

@@ -2,6 +2,7 @@
 
 mod absence;
 mod joining;
+mod lingjun;
 mod opening;
 mod shared;
 mod shutdown;
