@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use futures::FutureExt;
 
-use self::wire::security_group;
 use super::{
     Alibaba,
     lists::{by_load_balancer, join, side_by_side},
@@ -53,16 +52,16 @@ impl NetworkLoadBalancers for Alibaba {
             .about(format!("tag {tag_key}={tag_value}"))
             .param("Tag.1.Key", tag_key)
             .param("Tag.1.Value", tag_value);
-        let mut found = self.client().read_by_token::<wire::LoadBalancers>(request).await?;
+        let mut found = self.client().read_by_token::<wire::load_balancer::LoadBalancers>(request).await?;
         // Were the filter ever ignored, other people's load balancers would pass for ours.
         found.retain(|lb| lb.may_have_tag(tag_key, tag_value));
-        Ok(found.into_iter().map(wire::LoadBalancer::into_load_balancer).collect())
+        Ok(found.into_iter().map(wire::load_balancer::LoadBalancer::into_load_balancer).collect())
     }
 
     async fn network_load_balancers_by_name(&self, name: &str) -> Result<Vec<NetworkLoadBalancer>, Error> {
         let request = read("ListLoadBalancers").about(format!("name {name}")).list("LoadBalancerNames", [name]);
-        let found = self.client().read_by_token::<wire::LoadBalancers>(request).await?;
-        let mut found: Vec<_> = found.into_iter().map(wire::LoadBalancer::into_load_balancer).collect();
+        let found = self.client().read_by_token::<wire::load_balancer::LoadBalancers>(request).await?;
+        let mut found: Vec<_> = found.into_iter().map(wire::load_balancer::LoadBalancer::into_load_balancer).collect();
         found.retain(|lb| lb.name == name);
         Ok(found)
     }
@@ -71,8 +70,8 @@ impl NetworkLoadBalancers for Alibaba {
         let mut all = Vec::new();
         for some in ids.chunks(IDS) {
             let request = read("ListLoadBalancers").about(join(some)).list("LoadBalancerIds", some);
-            let found = self.client().read_by_token::<wire::LoadBalancers>(request).await?;
-            all.extend(found.into_iter().map(wire::LoadBalancer::into_load_balancer));
+            let found = self.client().read_by_token::<wire::load_balancer::LoadBalancers>(request).await?;
+            all.extend(found.into_iter().map(wire::load_balancer::LoadBalancer::into_load_balancer));
         }
         all.retain(|lb| ids.contains(&lb.id));
         Ok(all)
@@ -100,7 +99,7 @@ impl NetworkLoadBalancers for Alibaba {
     async fn network_members(&self) -> Result<BTreeMap<ServerGroupId, Vec<Member>>, Error> {
         let request = read("ListServerGroupServers").about("all groups");
         let mut members = BTreeMap::<ServerGroupId, Vec<Member>>::new();
-        for server in self.client().read_by_token::<wire::Servers>(request).await? {
+        for server in self.client().read_by_token::<wire::group::Servers>(request).await? {
             let group = server.group();
             members.entry(group).or_default().extend(server.into_member());
         }
@@ -113,8 +112,8 @@ impl NetworkLoadBalancers for Alibaba {
             .param("ListenerId", listener)
             .param("CertType", "Server")
             .param("MaxResults", PAGE_OF_CERTIFICATES);
-        let found = self.client().read_by_token::<wire::Certificates>(request).await?;
-        Ok(found.into_iter().filter_map(wire::Certificate::into_additional).collect())
+        let found = self.client().read_by_token::<wire::listener::Certificates>(request).await?;
+        Ok(found.into_iter().filter_map(wire::listener::Certificate::into_additional).collect())
     }
 
     async fn security_groups_by_tag(&self, tag_key: &str, tag_value: &str) -> Result<Vec<SecurityGroup>, Error> {
@@ -123,7 +122,7 @@ impl NetworkLoadBalancers for Alibaba {
             .param("Tag.1.Key", tag_key)
             .param("Tag.1.Value", tag_value)
             .param("MaxResults", PAGE);
-        let mut found = self.client().read_by_token::<security_group::SecurityGroups>(request).await?;
+        let mut found = self.client().read_by_token::<wire::security_group::SecurityGroups>(request).await?;
         found.retain(|group| group.may_have_tag(tag_key, tag_value));
         let mut groups = Vec::new();
         for group in found {
@@ -131,7 +130,7 @@ impl NetworkLoadBalancers for Alibaba {
                 .about(&group.id)
                 .param("SecurityGroupId", &group.id)
                 .param("Direction", "ingress");
-            let reply = self.client().call::<security_group::SecurityGroupAttribute>(&request).await?;
+            let reply = self.client().call::<wire::security_group::SecurityGroupAttribute>(&request).await?;
             groups.push(group.into_group(reply));
         }
         Ok(groups)
@@ -143,7 +142,7 @@ impl NetworkLoadBalancers for Alibaba {
         let mut batches: Vec<&[JobId]> = ids.chunks(IDS).rev().collect();
         while let Some(some) = batches.pop() {
             let request = nlb("ListAsynJobs").about(join(some)).list("JobIds", some);
-            match (self.client().call::<wire::Jobs>(&request).await, some) {
+            match (self.client().call::<wire::job::Jobs>(&request).await, some) {
                 (Ok(reply), _) => {
                     let found = reply.into_states();
                     let state = |id: &JobId| found.get(id.as_str()).copied().unwrap_or(JobState::Unknown);
@@ -183,7 +182,7 @@ impl Alibaba {
         } else {
             request = request.about(format!("{} load balancers", ids.len()));
         }
-        let found = self.client().read_by_token::<wire::Listeners>(request).await?;
+        let found = self.client().read_by_token::<wire::listener::Listeners>(request).await?;
         Ok(by_load_balancer(
             ids,
             found.into_iter().map(|listener| (listener.load_balancer(), listener.into_listener())),
@@ -196,9 +195,9 @@ impl Alibaba {
         request: Request,
         tags: &BTreeMap<String, String>,
     ) -> Result<Vec<(NetworkGroup, usize)>, Error> {
-        let mut found = self.client().read_by_token::<wire::Groups>(request).await?;
+        let mut found = self.client().read_by_token::<wire::group::Groups>(request).await?;
         found.retain(|group| tags.iter().all(|(key, value)| group.may_have_tag(key, value)));
-        Ok(found.into_iter().map(wire::Group::into_group).collect())
+        Ok(found.into_iter().map(wire::group::Group::into_group).collect())
     }
 
     /// Reads the members of many groups together: all members of the region, which takes fewer
@@ -225,9 +224,9 @@ impl Alibaba {
             return Ok(Some(group));
         }
         let request = read("ListServerGroupServers").about(&group.id).param("ServerGroupId", &group.id);
-        match self.client().read_by_token::<wire::Servers>(request).await {
+        match self.client().read_by_token::<wire::group::Servers>(request).await {
             Ok(servers) => {
-                let members = servers.into_iter().filter_map(wire::Server::into_member).collect();
+                let members = servers.into_iter().filter_map(wire::group::Server::into_member).collect();
                 Ok(Some(NetworkGroup { members, ..group }))
             }
             Err(error) if error.class == Class::NotFound => Ok(None),

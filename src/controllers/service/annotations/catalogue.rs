@@ -12,12 +12,12 @@ use super::{
 };
 use crate::cloud::Setting;
 
-/// One annotation.
-pub(super) struct Annotation {
+/// One annotation; `S` is what one can set on this kind of load balancer.
+pub(super) struct Annotation<S = Sets> {
     /// What follows the prefix.
     pub(super) suffix: &'static str,
     pub(super) value: Value,
-    pub(super) sets: Sets,
+    pub(super) sets: S,
     /// What holds without it.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page about annotations"))]
     pub(super) default: &'static str,

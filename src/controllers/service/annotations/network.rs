@@ -10,8 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::Service;
 
 pub(super) use self::table::ALL;
-#[cfg(test)]
-pub(super) use self::table::NetworkAnnotation;
 use super::{
     Annotations, Mistakes, Requested, catalogue,
     notice::{lacks, unknown, without_effect},

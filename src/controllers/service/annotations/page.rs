@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::{
     LEGACY_PREFIX, PREFIX,
     catalogue::{ALL, Annotation, Sets},
-    network::{self, NetworkAnnotation},
+    network,
 };
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/annotations.md");
@@ -32,12 +32,9 @@ fn page() -> String {
     section(&mut page, "Listeners: each port whose protocol has the setting", listener);
     page.push_str(
         "\n## On a network load balancer\n\n\
-         For Services with `loadBalancerClass: alibabacloud.com/nlb`. These have an effect there, and no others.\n\n\
-         | annotation | value | without it | effect |\n|---|---|---|---|\n",
+         For Services with `loadBalancerClass: alibabacloud.com/nlb`. These have an effect there, and no others.\n\n",
     );
-    for NetworkAnnotation { suffix, value, default, about, .. } in network::ALL {
-        let _ = writeln!(page, "| `{suffix}` | {value} | {default} | {about} |");
-    }
+    table(&mut page, network::ALL);
     page.push_str("\n## Without effect on a classic load balancer\n\n");
     for annotation in ALL {
         let why = match annotation.sets {
@@ -57,11 +54,14 @@ fn page() -> String {
 }
 
 fn section(page: &mut String, title: &str, belongs: impl Fn(Sets) -> bool) {
-    let _ = write!(page, "\n## {title}\n\n| annotation | value | without it | effect |\n|---|---|---|---|\n");
-    for Annotation { suffix, value, sets, default, about } in ALL {
-        if belongs(*sets) {
-            let _ = writeln!(page, "| `{suffix}` | {value} | {default} | {about} |");
-        }
+    let _ = write!(page, "\n## {title}\n\n");
+    table(page, ALL.iter().filter(|annotation| belongs(annotation.sets)));
+}
+
+fn table<'a, S: 'a>(page: &mut String, annotations: impl IntoIterator<Item = &'a Annotation<S>>) {
+    page.push_str("| annotation | value | without it | effect |\n|---|---|---|---|\n");
+    for Annotation { suffix, value, default, about, .. } in annotations {
+        let _ = writeln!(page, "| `{suffix}` | {value} | {default} | {about} |");
     }
 }
 

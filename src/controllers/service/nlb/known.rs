@@ -4,6 +4,8 @@
 //! As for classic load balancers: one inventory when this replica begins to lead, then what was
 //! written is what is there, until an answer says otherwise or is lost.
 
+mod doubts;
+mod sources;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +16,7 @@ use self::users::Users;
 use super::observed::{State, settle_group, settle_load_balancer};
 use crate::{
     cloud::{
-        Class, CloudProvider, Error, LoadBalancerId, NetworkGroup, NetworkLoadBalancer, NetworkLoadBalancerState,
+        CloudProvider, Error, LoadBalancerId, NetworkGroup, NetworkLoadBalancer, NetworkLoadBalancerState,
         NetworkStatus, SecurityGroup, ServerGroupId, network_action::Lock,
     },
     controllers::service::{
@@ -179,34 +181,6 @@ impl Known {
         Ok(Some(state))
     }
 
-    /// The security group for the source ranges of `owner`.
-    pub async fn sources(&self, cloud: &dyn CloudProvider, owner: &Owner) -> Result<Option<SecurityGroup>, Error> {
-        let name = owner.default_name();
-        if let Some(known) = self.inner.lock().sources.get(&name) {
-            return Ok(known.clone());
-        }
-        let found = cloud.security_groups_by_tag(OWNER_TAG, &name).await;
-        self.refusals.note(&found);
-        let mut found = found?;
-        if found.len() > 1 {
-            let ids: Vec<String> = found.iter().map(|group| group.id.to_string()).collect();
-            return Err(Error::new(
-                Class::Invalid,
-                "DescribeSecurityGroups",
-                format!("tag {OWNER_TAG}={name}"),
-                format!("there are several: {}; remove the tag from all but one", ids.join(", ")),
-            ));
-        }
-        let found = found.pop();
-        self.inner.lock().sources.insert(name, found.clone());
-        Ok(found)
-    }
-
-    /// Whether the account may not see any security group, and so has made none.
-    pub fn sources_are_beyond_our_rights(&self) -> bool {
-        self.refusals.are_for_good()
-    }
-
     /// Notes what is there for `owner` after a change was begun.
     pub fn store(&self, owner: &Owner, state: &State) {
         let name = owner.default_name();
@@ -272,106 +246,9 @@ impl Known {
         inner.load_balancers.get(id).is_some_and(|there| there.load_balancer.status == NetworkStatus::Provisioning)
     }
 
-    /// Drops what is believed of a load balancer: it will be looked at again.
-    pub fn doubt(&self, id: &LoadBalancerId) {
-        self.inner.lock().load_balancers.remove(id);
-    }
-
-    /// Drops what is believed of the groups of `owner`.
-    pub fn doubt_groups(&self, owner: &Owner) {
-        self.doubt_groups_of(&owner.default_name());
-    }
-
-    /// Drops what is believed of the groups of the Service with this default name.
-    pub fn doubt_groups_of(&self, name: &str) {
-        let mut inner = self.inner.lock();
-        inner.users.doubt_all(name);
-        inner.doubted_groups.insert(name.to_owned());
-    }
-
-    /// Drops what is believed of the security group of `owner`.
-    pub fn doubt_sources(&self, owner: &Owner) {
-        self.inner.lock().sources.remove(&owner.default_name());
-    }
-
-    /// Drops what is believed of what a change worked on.
-    pub fn doubt_lock(&self, lock: &Lock) {
-        let mut inner = self.inner.lock();
-        match lock {
-            Lock::LoadBalancer(id) => {
-                inner.load_balancers.remove(id);
-            }
-            Lock::Group(id) => {
-                let has = |groups: &Vec<NetworkGroup>| groups.iter().any(|group| group.id == *id);
-                let names: Vec<String> =
-                    inner.groups.iter().filter(|(_, groups)| has(groups)).map(|(name, _)| name.clone()).collect();
-                inner.doubted_groups.extend(names);
-                inner.users.doubt(id);
-            }
-        }
-    }
-
-    /// Drops all that is believed of what was made for `owner`, and of `other`.
-    pub fn doubt_all(&self, owner: &Owner, other: Option<&LoadBalancerId>) {
-        self.doubt_groups(owner);
-        self.doubt_sources(owner);
-        let mut inner = self.inner.lock();
-        let made = inner.roster.of(&owner.default_name()).cloned();
-        for id in made.iter().chain(other) {
-            inner.load_balancers.remove(id);
-        }
-    }
-
-    /// Drops what is believed of whether `owner` has a load balancer.
-    pub fn doubt_absence(&self, owner: &Owner) {
-        self.inner.lock().roster.doubt_absence(&owner.default_name());
-    }
-
-    /// Notes that `owner` has no security group, unless it is known to have one.
-    pub fn note_no_sources(&self, owner: &Owner) {
-        self.inner.lock().sources.entry(owner.default_name()).or_default();
-    }
-
-    /// Notes that `owner` has no load balancer of its own.
-    pub fn note_absent(&self, owner: &Owner) {
-        self.inner.lock().roster.note_absent(&owner.default_name());
-    }
-
-    /// Notes that a load balancer does not exist any more.
-    pub fn gone(&self, id: &LoadBalancerId) {
-        let mut inner = self.inner.lock();
-        inner.load_balancers.remove(id);
-        inner.roster.gone(id);
-    }
-
-    /// Notes that a load balancer which was there does not exist any more.
-    pub fn vanished(&self, id: &LoadBalancerId) {
-        self.inner.lock().vanished(id);
-    }
-
-    /// Notes that the load balancer of `owner` was deleted or let go.
-    pub fn note_deleted(&self, owner: &Owner, id: &LoadBalancerId) {
-        let mut inner = self.inner.lock();
-        inner.load_balancers.remove(id);
-        inner.roster.note_deleted(&owner.default_name(), id);
-    }
-
     /// How many load balancers of `owner` this process has deleted.
     pub fn deletions(&self, owner: &Owner) -> u32 {
         self.inner.lock().roster.deletions(&owner.default_name())
-    }
-
-    /// Drops everything about what a Service had, after that is gone or let go.
-    pub fn forget(&self, owner: &Owner, and_service: bool) {
-        let mut inner = self.inner.lock();
-        let name = owner.default_name();
-        inner.groups.remove(&name);
-        inner.doubted_groups.remove(&name);
-        inner.users.forget(&name);
-        inner.sources.remove(&name);
-        if and_service {
-            inner.roster.forget(&name);
-        }
     }
 
     /// Waits for one's turn on a load balancer that several Services may use.

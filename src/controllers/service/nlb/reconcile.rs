@@ -1,27 +1,26 @@
 //! One pass over one Service that wants, or had, a network load balancer.
 
 mod behind;
+mod cleanup;
 mod members_alone;
+mod wishes;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ObjectReference, Service};
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use self::behind::Behind;
+use self::wishes::is_limited;
 use super::{
     apply::{self, Pass},
-    desired::{self, Desired, RULES_PER_GROUP},
+    desired::Desired,
     observed::State,
-    plan, reuse,
 };
 use crate::{
-    cloud::{Class, LoadBalancerId, NetworkStatus, ServerGroupId, network_action::CreateNetworkLoadBalancer},
+    cloud::{Class, LoadBalancerId, NetworkStatus, ServerGroupId},
     controllers::service::{
         Controller, Key,
-        annotations::{self, Annotations, Mistake, Mistakes, NetworkRequested},
+        annotations::NetworkRequested,
         class::{self, Kind, Wants},
         desired::GroupKey,
         hash,
@@ -184,54 +183,6 @@ impl Controller {
         }
     }
 
-    /// What should be there, with the token for making it.
-    fn network_desired(
-        &self,
-        service: &Service,
-        owner: &Owner,
-        requested: NetworkRequested,
-        behind: &Behind,
-        ranges: &BTreeSet<IpNet>,
-        state: &State,
-    ) -> Desired {
-        let families = requested.members.families(self.options.ipv6_members);
-        let mut desired = desired::desired(
-            service,
-            requested,
-            behind.around(ranges, families, state.load_balancer.as_ref(), &self.options),
-        );
-        let is_there = state.sources.as_ref().is_some_and(Option::is_some);
-        desired.policy_changed = self.policy_changed(&Key::of(service), service);
-        desired.may_have_sources = labelled(service, SECURITY_GROUP_LABEL).is_some() || is_there;
-        // What a lost one was made with makes no new one.
-        let lost = shown_id(service).filter(|_| state.load_balancer.is_none()).unwrap_or_default();
-        desired.create.token = token(&desired, &format!("{}/{lost}", self.network.known.deletions(owner)));
-        desired
-    }
-
-    /// What a Service asks for, or all that is wrong with it.
-    fn network_wishes(&self, key: &Key, service: &Service) -> Result<(NetworkRequested, BTreeSet<IpNet>), Mistakes> {
-        let object = reference_of(service);
-        let notices = annotations::network_notices(service).into_values();
-        for notice in self.records.new_notices(key, "annotations", notices) {
-            self.recorder.warning(&object, "UnsupportedAnnotation", notice);
-        }
-        let requested = Annotations::of(service).parse_network()?;
-        let mut ranges = source_ranges(service)?;
-        if requested.id.is_some() {
-            let ignored = (!ranges.is_empty())
-                .then(|| "LoadBalancerSourceRanges is not supported for user-managed LB.".to_owned());
-            for notice in self.records.new_notices(key, "spec", ignored) {
-                self.recorder.warning(&object, "FeatureNotSupported", notice);
-            }
-            ranges.clear();
-        }
-        for notice in self.records.new_notices(key, "unheeded", reuse::unheeded(&requested)) {
-            self.recorder.warning(&object, "FeatureNotSupported", notice);
-        }
-        Ok((requested, ranges))
-    }
-
     fn tell_of_members(&self, key: &Key, object: &ObjectReference, desired: &Desired) {
         let none = desired.groups.values().all(|group| group.members.is_empty()) && !desired.groups.is_empty();
         if self.records.lost_all_members(key, none) {
@@ -375,163 +326,4 @@ impl Controller {
             (Some(_), _) => Ok(state),
         }
     }
-
-    async fn clean_up_network(&self, key: &Key, service: &Service) -> Result<Progress, Failure> {
-        let owner = Owner::of(service, &self.options.cluster_id);
-        let annotations = Annotations::of(service);
-        if let Some(id) = annotations.load_balancer_id()
-            && let Some(progress) = self.detach_network(key, &owner, &id, annotations.user_groups()).await?
-        {
-            return Ok(progress);
-        }
-        if let Some(progress) = self.delete_network(key, &owner, service).await? {
-            return Ok(progress);
-        }
-        let hidden = publish::hide(&self.client, service).await;
-        let hidden = hidden.map_err(|e| cluster("FailedUpdateStatus", "Error removing load balancer status", &e))?;
-        let removed = publish::remove_finalizer(&self.client, &hidden, NETWORK_FINALIZER).await;
-        removed.map_err(|e| cluster("FailedRemoveFinalizer", "Error removing load balancer finalizer", &e))?;
-        self.leave_gates(key, &self.slices(key)).await;
-        self.records.remove(key);
-        self.network.jobs.forget(key);
-        self.network.known.forget(&owner, class::is_deleting(service));
-        self.recorder.normal(&reference_of(service), "CleanLoadBalancer", "Clean load balancer");
-        Ok(Progress::Done)
-    }
-
-    /// Takes what is ours off a load balancer that is the user's; `None` when that is done.
-    async fn detach_network(
-        &self,
-        key: &Key,
-        owner: &Owner,
-        id: &LoadBalancerId,
-        groups: Vec<ServerGroupId>,
-    ) -> Result<Option<Progress>, Failure> {
-        let _turn = self.network.known.turn(id).await;
-        if !self.records.is_settled(key) {
-            self.network.known.search_users_groups(&*self.cloud, owner).await?;
-        }
-        let state = self.network.known.find_on(&*self.cloud, owner, id, groups.into_iter()).await?;
-        match &state.load_balancer {
-            Some(there) if !owner.owns_network_load_balancer(&there.load_balancer) => {}
-            _ => return Ok(None),
-        }
-        let mut pass = self.network_pass(key, owner, state);
-        let done = pass.dismantle(|state| plan::detach(owner, state)).await;
-        if pass.outcome.freed_ports {
-            self.wake_sharers(id, key);
-        }
-        self.dismantled(key, pass, done)
-    }
-
-    /// Deletes, or lets go of, what was made for the Service; `None` when that is done.
-    async fn delete_network(&self, key: &Key, owner: &Owner, service: &Service) -> Result<Option<Progress>, Failure> {
-        let known = &self.network.known;
-        let mut state = known.find(&*self.cloud, owner, true).await?;
-        let there = state.load_balancer.as_ref().map(|there| &there.load_balancer);
-        if there.is_some_and(|there| !owner.owns_network_load_balancer(there)) {
-            state.load_balancer = None;
-        }
-        let id = state.load_balancer.as_ref().map(|there| there.load_balancer.id.clone());
-        if Annotations::of(service).preserves_load_balancer() {
-            let mut pass = self.network_pass(key, owner, state);
-            let done = pass.dismantle(|state| plan::release(owner, state)).await;
-            let progress = self.dismantled(key, pass, done)?;
-            if progress.is_none()
-                && let Some(id) = id
-            {
-                known.note_deleted(owner, &id);
-                let message = format!("The lb [{id}] will be preserved after the service is deleted.");
-                self.recorder.warning(&reference_of(service), "PreservedOnDelete", message);
-            }
-            return Ok(progress);
-        }
-        let in_groups = state.load_balancer.iter().any(|there| !there.load_balancer.security_groups.is_empty());
-        let limits = is_limited(service);
-        // A process before this one may have made it and have told nobody.
-        if in_groups || limits || !self.records.is_settled(key) {
-            state.sources = match known.sources(&*self.cloud, owner).await {
-                // A refusal may pass: the Service waits for that rather than leave a group behind. Where nothing
-                // speaks for one, it does not wait for ever.
-                Err(error) if error.class == Class::Denied && !limits && known.sources_are_beyond_our_rights() => {
-                    tracing::debug!(%error, "security groups cannot be seen; there is none of ours, then");
-                    None
-                }
-                looked => Some(looked?),
-            };
-        }
-        let mut pass = self.network_pass(key, owner, state);
-        let done = pass.dismantle(|state| plan::delete(owner, state)).await;
-        // Gone already is as good as deleted; the next look will tell.
-        if pass.outcome.failures.iter().any(|error| error.class == Class::NotFound) {
-            known.doubt_all(owner, id.as_ref());
-        }
-        if pass.state.load_balancer.is_none()
-            && let Some(id) = &id
-        {
-            known.note_deleted(owner, id);
-        }
-        self.dismantled(key, pass, done)
-    }
-
-    fn dismantled(&self, key: &Key, pass: Pass<'_>, done: bool) -> Result<Option<Progress>, Failure> {
-        let unsettled = pass.is_unsettled();
-        let apply::Outcome { failures, busy, .. } = pass.outcome;
-        if !failures.is_empty() {
-            return Err(Failure::Cloud { errors: failures, others: Vec::new() });
-        }
-        let waiting = self.network.jobs.is_waiting(key);
-        if done && !waiting && !unsettled {
-            self.records.stop_waiting(key);
-            return Ok(None);
-        }
-        self.again(key, waiting, busy).map(Some)
-    }
-}
-
-fn labelled<'a>(service: &'a Service, key: &str) -> Option<&'a str> {
-    service.metadata.labels.as_ref()?.get(key).map(String::as_str)
-}
-
-/// Whether the Service asks for source ranges, or has shown that it has a security group for them.
-fn is_limited(service: &Service) -> bool {
-    let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
-    ranges.is_some_and(|all| !all.is_empty()) || labelled(service, SECURITY_GROUP_LABEL).is_some()
-}
-
-/// The ranges that clients may come from; empty if everybody may.
-fn source_ranges(service: &Service) -> Result<BTreeSet<IpNet>, Mistakes> {
-    let texts = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.clone()).unwrap_or_default();
-    let mistake = |value: String, expected: &str| Mistake {
-        key: "spec.loadBalancerSourceRanges".to_owned(),
-        value,
-        expected: expected.to_owned(),
-    };
-    let mut ranges = BTreeSet::new();
-    let mut mistakes = Vec::new();
-    for text in texts {
-        match text.trim().parse::<IpNet>() {
-            Ok(range) => {
-                ranges.insert(range.trunc());
-            }
-            Err(_) => mistakes.push(mistake(text, "a range such as 10.0.0.0/8")),
-        }
-    }
-    // Two rules are for everybody else.
-    if ranges.len() > RULES_PER_GROUP - 2 {
-        mistakes.push(mistake(
-            format!("{} ranges", ranges.len()),
-            "at most 198 ranges, as many rules as a security group takes",
-        ));
-    }
-    if mistakes.is_empty() { Ok(ranges) } else { Err(Mistakes(mistakes)) }
-}
-
-/// An idempotency token: the same for the same wish of the same Service, so that a repeated
-/// request cannot make a second load balancer; another one after what it made was deleted.
-fn token(desired: &Desired, seed: &str) -> String {
-    let Desired { owner, create, .. } = desired;
-    let create = CreateNetworkLoadBalancer { token: String::new(), ..create.clone() };
-    let wish = format!("{}/{}/{seed}/{create:?}", owner.cluster, owner.uid);
-    hash::hex(&Sha256::digest(wish.as_bytes()))
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{
     NetworkRequested,
-    table::{ALL, NetworkAnnotation, Sets},
+    table::{ALL, Sets},
 };
 use crate::{
     cloud::{AllocationId, NetworkGroupKind, NetworkProtocol, PortRange, Settings, VSwitchId, ZoneId, ZoneMapping},
     controllers::service::annotations::{
         Annotations, Mistakes, Requested,
+        catalogue::Annotation,
         checked::Checked,
         value::{Value::AnyCase, port},
     },
@@ -88,7 +89,7 @@ fn read(checked: &mut Checked<'_>) -> NetworkRequested {
 }
 
 fn settings<S: Copy + Ord>(checked: &Checked<'_>, which: impl Fn(Sets) -> Option<S>) -> Settings<S> {
-    let spelled = |annotation: &NetworkAnnotation, value: &str| match annotation.value {
+    let spelled = |annotation: &Annotation<Sets>, value: &str| match annotation.value {
         AnyCase(words) if words == ["on", "off"] => (value == "on").to_string(),
         _ => value.to_owned(),
     };

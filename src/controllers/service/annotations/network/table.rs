@@ -2,23 +2,10 @@
 
 use super::super::{
     RECREATE,
+    catalogue::Annotation,
     value::Value::{self, AnyCase, Colons, List, Number, Pairs, Present, Text, Word},
 };
 use crate::cloud::{NetworkGroupSetting, NetworkListenerSetting};
-
-/// One annotation as network load balancers take it.
-pub(in super::super) struct NetworkAnnotation {
-    /// What follows the prefix.
-    pub(in super::super) suffix: &'static str,
-    pub(in super::super) value: Value,
-    pub(in super::super) sets: Sets,
-    /// What holds without it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the page about annotations"))]
-    pub(in super::super) default: &'static str,
-    /// What it does, and what a change of it does, where that is not "changed in place".
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the page about annotations"))]
-    pub(in super::super) about: &'static str,
-}
 
 /// What an annotation sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +23,8 @@ pub(in super::super) enum Sets {
 const ON_OFF: Value = AnyCase(&["on", "off"]);
 const ADDRESS_TYPES: Value = AnyCase(&["internet", "intranet"]);
 
-const fn field(suffix: &'static str, value: Value, default: &'static str, about: &'static str) -> NetworkAnnotation {
-    NetworkAnnotation { suffix, value, sets: Sets::Field, default, about }
+const fn field(suffix: &'static str, value: Value, default: &'static str, about: &'static str) -> Annotation<Sets> {
+    Annotation { suffix, value, sets: Sets::Field, default, about }
 }
 
 const fn listener(
@@ -46,8 +33,8 @@ const fn listener(
     setting: NetworkListenerSetting,
     default: &'static str,
     about: &'static str,
-) -> NetworkAnnotation {
-    NetworkAnnotation { suffix, value, sets: Sets::Listener(setting), default, about }
+) -> Annotation<Sets> {
+    Annotation { suffix, value, sets: Sets::Listener(setting), default, about }
 }
 
 const fn group(
@@ -56,8 +43,8 @@ const fn group(
     setting: NetworkGroupSetting,
     default: &'static str,
     about: &'static str,
-) -> NetworkAnnotation {
-    NetworkAnnotation { suffix, value, sets: Sets::Group(setting), default, about }
+) -> Annotation<Sets> {
+    Annotation { suffix, value, sets: Sets::Group(setting), default, about }
 }
 
 const fn health(
@@ -66,12 +53,12 @@ const fn health(
     setting: NetworkGroupSetting,
     default: &'static str,
     about: &'static str,
-) -> NetworkAnnotation {
-    NetworkAnnotation { suffix, value, sets: Sets::HealthCheck(setting), default, about }
+) -> Annotation<Sets> {
+    Annotation { suffix, value, sets: Sets::HealthCheck(setting), default, about }
 }
 
 /// All of them.
-pub(in super::super) const ALL: &[NetworkAnnotation] = &[
+pub(in super::super) const ALL: &[Annotation<Sets>] = &[
     // The load balancer.
     field(
         "zone-maps",
