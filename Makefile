@@ -57,7 +57,7 @@ test-kubernetes: prerequisites ## Plays the stories on a real Kubernetes control
 	@command -v go >/dev/null 2>&1 || { \
 		echo "missing: go. Install Go $(GO_VERSION) or newer (https://go.dev/dl)." >&2; exit 1; }
 	@$(MAKE) --no-print-directory $(CONTROL_PLANE)
-	cargo test --locked --test control_plane -- --test-threads=1
+	cargo test --locked --test control_plane -- --test-threads=3
 	@# And what people are shown first.
 	cargo run --quiet --locked --example demo_kubernetes -- --exit
 

@@ -1,7 +1,7 @@
-//! Where stories are played: one control plane for all of them, one story at a time, each on an
-//! empty cluster and a new cloud.
+//! Where stories are played: a control plane that is each story's own as long as it lasts, and another's
+//! after that. Each is told on an empty cluster and a new cloud.
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, ops::Deref, path::PathBuf, sync::Arc, time::Duration};
 
 use ccm::{
     clock::Clock,
@@ -22,7 +22,7 @@ use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -35,7 +35,8 @@ use crate::{
 /// The user that the API server sees in the controller.
 pub const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
 
-static THEATRE: Mutex<Option<Theatre>> = Mutex::new(None);
+/// Those where nobody plays.
+static FREE: Mutex<Vec<Theatre>> = Mutex::new(Vec::new());
 
 /// A control plane that everything of `deploy/` was applied to.
 pub struct Theatre {
@@ -44,9 +45,13 @@ pub struct Theatre {
     pub account_kubeconfig: PathBuf,
 }
 
-/// Waits for the theatre to be free, and opens it if nobody did so far.
-pub fn theatre() -> parking_lot::MappedMutexGuard<'static, Theatre> {
-    MutexGuard::map(THEATRE.lock(), |theatre| theatre.get_or_insert_with(Theatre::open))
+/// A theatre that is one test's own until this is dropped.
+pub struct Booked(Option<Theatre>);
+
+/// One where nobody plays; a new one if there is none, so that there are as many as tests run side by side.
+pub fn theatre() -> Booked {
+    let free = FREE.lock().pop();
+    Booked(Some(free.unwrap_or_else(Theatre::open)))
 }
 
 /// Plays a story; fails if the controller was refused anything.
@@ -132,6 +137,22 @@ impl Theatre {
         };
         let located = client::locate(&options).await.unwrap();
         client::connect(located.config, &options, Arc::new(|| true)).unwrap()
+    }
+}
+
+// === impl Booked ===
+
+impl Deref for Booked {
+    type Target = Theatre;
+
+    fn deref(&self) -> &Theatre {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl Drop for Booked {
+    fn drop(&mut self) {
+        FREE.lock().extend(self.0.take());
     }
 }
 
