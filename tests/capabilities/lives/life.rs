@@ -227,9 +227,9 @@ impl Life {
     /// Everybody else in the cluster acts, if there is anything to act on.
     fn settle(&mut self) {
         if self.changes.has_changed().unwrap() {
-            self.changes.borrow_and_update();
-            // Somebody else may have written in between; the next turn sees it.
             let _ = self.stage.world.settle();
+            // They have nothing left to do, and nobody else has written in between.
+            self.changes.borrow_and_update();
             self.sentry.look_around();
         }
     }

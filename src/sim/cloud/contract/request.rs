@@ -55,10 +55,17 @@ pub(crate) fn check(action: &Action, given: &Params) -> Result<Params, Failure> 
 /// The create actions of SLB listeners spell some names with a small first letter and the
 /// set actions do not; the service takes both.
 fn find<'a>(action: &'a Action, head: &str) -> Option<(&'a str, &'a Shape)> {
-    action.params.get_key_value(head).map(|(name, shape)| (name.as_str(), shape)).or_else(|| {
-        let mut params = action.params.iter();
-        params.find(|(name, _)| upper_first(name) == upper_first(head)).map(|(name, shape)| (name.as_str(), shape))
-    })
+    let exact = action.params.get_key_value(head);
+    let found = exact.or_else(|| action.params.get_key_value(&other_first(head)));
+    found.map(|(name, shape)| (name.as_str(), shape))
+}
+
+/// The same with a small first letter instead of a capital one, or the other way round.
+fn other_first(name: &str) -> String {
+    let mut letters = name.chars();
+    let turned =
+        |first: char| if first.is_ascii_uppercase() { first.to_ascii_lowercase() } else { first.to_ascii_uppercase() };
+    letters.next().map_or_else(String::new, |first| turned(first).to_string() + letters.as_str())
 }
 
 fn upper_first(name: &str) -> String {
