@@ -1,10 +1,11 @@
 //! Random lives: Services come, change and go, nodes and pods too, somebody meddles in the cloud's
 //! console, calls fail or lose their answers, and the controller is killed in the middle of it.
-//! At every moment: one load balancer a Service, no group emptied that has members, nothing foreign
-//! touched. Once the trouble is over all becomes as asked for, and after deletion nothing is left.
+//! At every moment: one load balancer a Service, no group emptied that has members, nobody let in whom
+//! no user ever asked for, nothing foreign touched. Once the trouble is over all becomes as asked for, and after deletion nothing is left.
 
 mod cluster;
 mod dice;
+mod doors;
 mod expected;
 mod foreign;
 #[expect(clippy::unnecessary_wraps, reason = "all steps have one type, also those that always happen")]
@@ -72,17 +73,22 @@ macro_rules! lives {
 lives! {
     clb Cast::All(Kind::Classic); 40:
     from_0 0 from_40 40 from_80 80 from_120 120 from_160 160 from_200 200 from_240 240 from_280 280
-    from_320 320 from_360 360 from_400 400 from_440 440 from_480 480 from_520 520 from_560 560
-    from_600 600 from_640 640 from_680 680 from_720 720 from_760 760 from_800 800 from_840 840
-    from_880 880 from_920 920 from_960 960
+    from_320 320 from_360 360 from_400 400 from_440 440 from_480 480 from_520 520 from_560 560 from_600 600
+    from_640 640 from_680 680 from_720 720 from_760 760 from_800 800 from_840 840 from_880 880 from_920 920
+    from_960 960
 }
 
 lives! {
-    nlb Cast::All(Kind::Network); 30: from_0 0 from_30 30 from_60 60 from_90 90 from_120 120 from_150 150 from_180 180 from_210 210
+    nlb Cast::All(Kind::Network); 40:
+    from_0 0 from_40 40 from_80 80 from_120 120 from_160 160 from_200 200 from_240 240 from_280 280
+    from_320 320 from_360 360 from_400 400 from_440 440 from_480 480 from_520 520 from_560 560 from_600 600
+    from_640 640 from_680 680 from_720 720 from_760 760 from_800 800 from_840 840 from_880 880 from_920 920
+    from_960 960
 }
 
 lives! {
-    mixed Cast::Mixed; 30: from_0 0 from_30 30 from_60 60
+    mixed Cast::Mixed; 40:
+    from_0 0 from_40 40 from_80 80 from_120 120 from_160 160 from_200 200 from_240 240 from_280 280
 }
 
 /// `SEEDS=10000` for so many, `SEED=417` for one, `CAST=nlb` for one kind.

@@ -11,7 +11,7 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
-use super::marks::{Kind, OWNER_TAG, annotation, default_name, kind_of, ours, protocol_of};
+use super::marks::{Kind, OWNER_TAG, annotation, brings_no_listeners, default_name, kind_of, ours, protocol_of};
 
 /// Nodes, endpoints, and the interfaces that addresses belong to.
 pub struct Cluster {
@@ -97,11 +97,15 @@ impl Cluster {
         nodes.iter().filter_map(backend).collect()
     }
 
-    /// Whether the load balancer finds out by itself which members work. Classic listeners of HTTP are made without.
+    /// Whether the load balancer finds out by itself which members work. Classic listeners of HTTP are made without,
+    /// and where there are none, nobody looks.
     fn is_checked(&self, service: &Service) -> bool {
         if kind_of(service) == Some(Kind::Network) {
             let asked = ours(service, "health-check-flag").map(|flag| flag == "on");
             return asked.unwrap_or_else(|| !self.unchecked.contains(&default_name(service)));
+        }
+        if brings_no_listeners(service) {
+            return false;
         }
         let mut ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
         ports.all(|port| !protocol_of(service, port).starts_with("http"))

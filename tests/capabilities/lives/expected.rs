@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use super::{
     cluster::{Cluster, takes_pods},
-    marks::{Kind, default_name, kind_of, target},
+    marks::{Kind, brings_no_listeners, default_name, kind_of, target},
 };
 
 /// What is or should be on a load balancer for one Service.
@@ -70,6 +70,9 @@ impl Stand {
                 stand.group_settings.insert(group.clone(), network::group_settings(service));
             }
             stand.listeners.insert(format!("{}/{protocol}", port.port), (group, settings));
+        }
+        if brings_no_listeners(service) {
+            stand.listeners.clear();
         }
         stand.groups = groups.into_iter().collect();
         stand

@@ -6,6 +6,7 @@ use ccm::sim::cloud::{
     Cloud,
     ecs::SecurityGroup,
     slb::{Certificate, LoadBalancer},
+    vpc::BandwidthPackage,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -121,6 +122,10 @@ fn furnish(cloud: &Cloud) {
             }))
             .unwrap();
             state.slb.certificates.insert(id.into(), certificate);
+        }
+        for id in paint::PACKAGES {
+            let package = BandwidthPackage { id: id.into(), name: id.into(), bandwidth: 100 };
+            state.network.bandwidth_packages.insert(id.into(), package);
         }
         for id in paint::SECURITY_GROUPS {
             let group: Value = json!({ "id": id, "vpc": "vpc-bp1sim", "region": "cn-hangzhou" });

@@ -50,6 +50,11 @@ pub fn ours<'a>(service: &'a Service, suffix: &str) -> Option<&'a str> {
     annotation(service, &format!("{PREFIX}{suffix}"))
 }
 
+/// Whether a Service has members only, behind listeners that the user would have to make.
+pub fn brings_no_listeners(service: &Service) -> bool {
+    ours(service, "id").is_some() && ours(service, "force-override-listeners").is_none()
+}
+
 /// The protocol of the listener on a port, in the spelling of the annotation or that of Kubernetes.
 pub fn protocol_of(service: &Service, port: &ServicePort) -> String {
     let own = port.protocol.as_deref().unwrap_or("TCP");

@@ -19,7 +19,12 @@ use k8s_openapi::api::core::v1::Service;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{cluster::Cluster, expected::groups_with_members, marks::OWNER_TAG};
+use super::{
+    cluster::Cluster,
+    doors::{Doors, Permits, doors},
+    expected::groups_with_members,
+    marks::OWNER_TAG,
+};
 
 /// How long members must have been available before a listener with nobody behind it is held against the
 /// controller: longer than a call waits that was decided on before.
@@ -37,6 +42,9 @@ struct Inner {
     available: Mutex<BTreeMap<String, Instant>>,
     /// What was behind each listener at the latest look.
     behind: Mutex<Behind>,
+    /// Who could come in then, and whom users ever asked for.
+    doors: Mutex<Doors>,
+    permits: Mutex<Permits>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -53,12 +61,15 @@ impl Sentry {
             kube: kube.clone(),
             available: Mutex::default(),
             behind: Mutex::default(),
+            doors: Mutex::default(),
+            permits: Mutex::default(),
             seen: Mutex::default(),
         }))
     }
 
     /// To be told after each change of the cluster.
     pub fn look_around(&self) {
+        self.0.permits.lock().hear(&self.0.kube.list());
         let there = self.with_members();
         let mut available = self.0.available.lock();
         available.retain(|group, _| there.contains(group));
@@ -69,7 +80,11 @@ impl Sentry {
 
     /// Holds what has happened since the latest look against the controller.
     pub fn judge(&self) {
-        let (after, twice) = self.0.cloud.with_state(|state| (behind(state), marked_twice(state)));
+        let (after, twice, open) = self.0.cloud.with_state(|state| (behind(state), marked_twice(state), doors(state)));
+        let mut before = self.0.doors.lock();
+        self.0.permits.lock().trespasses(&before, &open).into_iter().for_each(|one| self.report(one));
+        *before = open;
+        drop(before);
         let mut behind = self.0.behind.lock();
         for (listener, (group, filled)) in &after {
             if *filled || behind.get(listener).is_none_or(|(_, filled)| !filled) {
@@ -88,7 +103,8 @@ impl Sentry {
 
     /// What has happened since the latest look is somebody else's doing.
     pub fn excuse(&self) {
-        *self.0.behind.lock() = self.0.cloud.with_state(|state| behind(state));
+        let (behind, open) = self.0.cloud.with_state(|state| (behind(state), doors(state)));
+        (*self.0.behind.lock(), *self.0.doors.lock()) = (behind, open);
     }
 
     /// What it has seen that must not be.

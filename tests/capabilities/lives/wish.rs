@@ -52,6 +52,9 @@ pub struct Wish {
     /// Where clients may come from; from anywhere if empty.
     ranges: Vec<&'static str>,
     local: bool,
+    /// What a classic load balancer is made with and cannot become: private, and paid by specification.
+    private: bool,
+    by_specification: bool,
 }
 
 // === impl Wish ===
@@ -74,6 +77,8 @@ impl Wish {
             annotations: BTreeMap::new(),
             ranges: Vec::new(),
             local: behind == Behind::Workload && dice.chance(40),
+            private: dice.chance(30),
+            by_specification: dice.chance(30),
         };
         if behind == Behind::Slices && dice.chance(80) {
             wish.annotations.insert(BACKEND_TYPE.to_owned(), Some("eni".to_owned()));
@@ -87,8 +92,11 @@ impl Wish {
     fn begin(&mut self, dice: &Dice) {
         if let Some(id) = self.shared.clone() {
             self.set("id", &id);
-            self.set("force-override-listeners", "true");
-        } else if dice.chance(30) {
+            // Without, it is for listeners of the user's, of which there are none.
+            if dice.chance(70) {
+                self.set("force-override-listeners", "true");
+            }
+        } else if self.private {
             self.set("address-type", "intranet");
         }
         if self.cast == Cast::Mixed {
@@ -100,7 +108,16 @@ impl Wish {
         for (suffix, values) in self.lasting() {
             self.set(suffix, dice.choose(values));
         }
+        if self.kind == Kind::Classic && self.shared.is_none() && self.by_specification {
+            self.pay(dice);
+        }
         self.repaint(dice);
+    }
+
+    fn pay(&mut self, dice: &Dice) {
+        for (suffix, values) in paint::PAYMENT {
+            self.set(suffix, dice.choose(values));
+        }
     }
 
     fn lasting(&self) -> impl Iterator<Item = &'static paint::Choice> + use<> {
@@ -110,6 +127,10 @@ impl Wish {
 
     fn set(&mut self, suffix: &str, value: &str) {
         self.annotations.insert(format!("{PREFIX}{suffix}"), Some(value.to_owned()));
+    }
+
+    fn has(&self, suffix: &str) -> bool {
+        self.annotations.get(&format!("{PREFIX}{suffix}")).is_some_and(Option::is_some)
     }
 
     /// Other ports.
@@ -137,6 +158,12 @@ impl Wish {
     pub fn repaint(&mut self, dice: &Dice) {
         if dice.chance(25) {
             self.ranges = RANGES.iter().copied().filter(|_| dice.chance(40)).collect();
+        }
+        if self.shared.is_some() && dice.chance(10) {
+            self.set("force-override-listeners", "true");
+        }
+        if self.has("instance-charge-type") && dice.chance(25) {
+            self.pay(dice);
         }
         let passing = paint::passing(self.kind, self.shared.is_none());
         for _ in 0..dice.below(3) {

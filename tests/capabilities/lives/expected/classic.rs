@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 use super::{
     super::{
         cluster::Backend,
-        marks::{OWNER_TAG, default_name, is_marked, ours, protocol_of, ranges},
+        marks::{OWNER_TAG, brings_no_listeners, default_name, is_marked, ours, protocol_of, ranges},
     },
     Settings, Stand, There,
 };
@@ -22,8 +22,11 @@ const SETTINGS: &[(&str, &str, &[&str])] = &[
     ("persistence-timeout", "PersistenceTimeout", &["tcp"]),
     ("established-timeout", "EstablishedTimeout", &["tcp"]),
     ("health-check-interval", "HealthCheckInterval", &["tcp", "udp", "http", "https"]),
+    ("healthy-threshold", "HealthyThreshold", &["tcp", "udp", "http", "https"]),
     ("unhealthy-threshold", "UnhealthyThreshold", &["tcp", "udp", "http", "https"]),
     ("idle-timeout", "IdleTimeout", &["http", "https"]),
+    ("request-timeout", "RequestTimeout", &["http", "https"]),
+    ("xforwardedfor-proto", "XForwardedFor_proto", &["http", "https"]),
     ("cert-id", "ServerCertificateId", &["https"]),
     ("http2-enabled", "EnableHttp2", &["https"]),
     ("tls-cipher-policy", "TLSCipherPolicy", &["https"]),
@@ -112,7 +115,7 @@ pub fn left(cloud: &Cloud, service: &Service) -> Option<String> {
 /// What is wrong with who may reach the Service, if so.
 pub fn access(cloud: &Cloud, service: &Service) -> Option<String> {
     let (ranges, lists) = (ranges(service), lists(cloud, service));
-    if ranges.is_empty() {
+    if ranges.is_empty() || brings_no_listeners(service) {
         return (!lists.is_empty()).then(|| format!("limits nobody and has {lists:?}"));
     }
     let [(id, entries)] = &lists[..] else { return Some(format!("is to let in {ranges:?} and has {lists:?}")) };
@@ -144,7 +147,10 @@ pub fn attributes(cloud: &Cloud, service: &Service, id: &str) -> Option<String> 
         ("modification-protection", lb.modification_protection.clone()),
         ("address-type", lb.address_type.clone()),
     ];
-    for (suffix, there) in there {
+    let by_bandwidth = ours(service, "charge-type") == Some("paybybandwidth") && lb.address_type == "internet";
+    let charged = [("charge-type", lb.internet_charge_type.clone()), ("bandwidth", lb.bandwidth.to_string())];
+    let charged = charged.into_iter().filter(|_| by_bandwidth).chain([("spec", lb.spec.clone())]);
+    for (suffix, there) in there.into_iter().chain(charged) {
         if ours(service, suffix).is_some_and(|asked| asked != there) {
             return Some(format!("{suffix} of {} is {there}, not {:?}", lb.id, ours(service, suffix)));
         }

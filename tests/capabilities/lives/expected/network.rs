@@ -40,6 +40,7 @@ const GROUP_SETTINGS: &[(&str, &str)] = &[
 const CHECKS: &[(&str, &str)] = &[
     ("health-check-flag", "HealthCheckEnabled"),
     ("health-check-interval", "HealthCheckInterval"),
+    ("healthy-threshold", "HealthyThreshold"),
     ("unhealthy-threshold", "UnhealthyThreshold"),
 ];
 
@@ -198,6 +199,10 @@ pub fn attributes(cloud: &Cloud, service: &Service, id: &str) -> Option<String> 
         if there != asked {
             return Some(format!("{} is in the security groups {there:?}, not {asked:?}", lb.id));
         }
+    }
+    let (asked, there) = (ours(service, "bandwidth-package-id"), lb.bandwidth_package.as_deref().unwrap_or_default());
+    if asked.is_some_and(|asked| asked != there) && lb.address_type == "Internet" {
+        return Some(format!("{} is in the bandwidth package {there:?}, not {asked:?}", lb.id));
     }
     if lb.delete_protection.is_none() && ours(service, "id").is_none() {
         return Some(format!("{} is not protected", lb.id));

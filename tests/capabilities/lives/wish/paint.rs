@@ -7,6 +7,8 @@ pub type Choice = (&'static str, &'static [&'static str]);
 
 /// Two certificates that the account has.
 pub const CERTIFICATES: [&str; 2] = ["cert-1", "cert-2"];
+/// Common bandwidth packages that the account has.
+pub const PACKAGES: [&str; 2] = ["cbwp-1", "cbwp-2"];
 /// Security groups that the account has.
 pub const SECURITY_GROUPS: [&str; 2] = ["sg-user1", "sg-user2"];
 
@@ -17,12 +19,15 @@ const CLASSIC: &[Choice] = &[
     ("persistence-timeout", &["0", "300"]),
     ("established-timeout", &["60", "600"]),
     ("health-check-interval", &["3", "9"]),
+    ("healthy-threshold", &["2", "5"]),
     ("unhealthy-threshold", &["2", "4"]),
 ];
 /// The same, for load balancers that are the Service's own.
 const OWN_CLASSIC: &[Choice] = &[
     ("protocol-port", &["http:80", "tcp:80", "http:80,http:8080", "https:443", "https:443,http:80"]),
     ("idle-timeout", &["10", "50"]),
+    ("request-timeout", &["30", "90"]),
+    ("xforwardedfor-proto", &["on", "off"]),
     ("http2-enabled", &["on", "off"]),
     ("tls-cipher-policy", &["tls_cipher_policy_1_1", "tls_cipher_policy_1_2"]),
     ("domain-extensions", &["a.example.com:cert-1", "a.example.com:cert-2,b.example.com:cert-1", ""]),
@@ -42,6 +47,7 @@ const NETWORK: &[Choice] = &[
     ("preserve-client-ip", &["on", "off"]),
     ("health-check-flag", &["on", "off"]),
     ("health-check-interval", &["5", "20"]),
+    ("healthy-threshold", &["2", "5"]),
     ("unhealthy-threshold", &["2", "4"]),
     ("server-group-type", &["Ip", "Instance"]),
 ];
@@ -52,6 +58,7 @@ const OWN_NETWORK: &[Choice] = &[
     ("additional-cert-ids", &["cert-3", ""]),
     ("name", &["shop", "front"]),
     ("address-type", &["internet", "intranet"]),
+    ("bandwidth-package-id", &["cbwp-1", "cbwp-2", ""]),
     ("cross-zone-enabled", &["on", "off"]),
     ("additional-resource-tags", &["team=blue", "team=red,cost=1"]),
     ("security-group-ids", &["sg-user1", "sg-user1,sg-user2", ""]),
@@ -69,6 +76,13 @@ const LASTING_NETWORK: &[Choice] = &[
     ),
 ];
 const LASTING_CLASSIC: &[Choice] = &[("cert-id", &CERTIFICATES)];
+/// What goes with payment by specification, all of it together.
+pub const PAYMENT: &[Choice] = &[
+    ("instance-charge-type", &["PayBySpec"]),
+    ("spec", &["slb.s1.small", "slb.s2.small"]),
+    ("charge-type", &["paybytraffic", "paybybandwidth"]),
+    ("bandwidth", &["5", "50"]),
+];
 
 const WRONG_CLASSIC: &[(&str, &str)] =
     &[("scheduler", "best"), ("persistence-timeout", "long"), ("protocol-port", "80")];
