@@ -98,6 +98,7 @@ impl Client {
         };
         let mut retries = Retries::new(parts.policy);
         let mut renewed = false;
+        let mut may_have_happened = false;
         loop {
             let (key, error) = match self.attempt(request).await {
                 Ok(value) => return Ok(value),
@@ -111,7 +112,12 @@ impl Client {
                     continue;
                 }
             }
-            let Some(wait) = retries.next(request, &error, &parts.entropy) else { return Err(error) };
+            may_have_happened |= request.kind == Kind::Write && error.class == Class::Unknown;
+            let Some(wait) = retries.next(request, &error, &parts.entropy) else {
+                // That a later attempt was refused says nothing about an earlier one.
+                let class = if may_have_happened { Class::Unknown } else { error.class };
+                return Err(Error { class, ..error });
+            };
             debug!(%error, wait.seconds = wait.as_secs_f64(), "calling again");
             parts.metrics.retry(request.product, &request.action);
             sleep(wait).await;

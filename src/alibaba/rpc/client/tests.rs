@@ -148,6 +148,19 @@ async fn a_write_that_may_have_happened_is_not_repeated_without_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_that_may_have_happened_stays_in_doubt_when_its_repetition_is_refused() {
+    let script = Script::default();
+    script.answer_text(200, "<html>").refuse(403, "Forbidden.RAM", "");
+    let tokened = write().param("ClientToken", "t-1");
+    let error = script.client_with(Policy::default()).run(&tokened).await.unwrap_err();
+    assert_eq!((error.class, error.code.as_str()), (Class::Unknown, "Forbidden.RAM"));
+
+    script.refuse(503, "ServiceUnavailable", "").refuse(403, "Forbidden.RAM", "");
+    let error = script.client_with(Policy::default()).run(&tokened).await.unwrap_err();
+    assert_eq!(error.class, Class::Denied, "what was turned away each time did not happen");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_never_left_or_was_turned_away_is_repeated() {
     let script = Script::default();
     script.fail(Reached::Never).refuse(400, "VServerGroupProcessing", "").refuse(503, "ServiceUnavailable", "");
