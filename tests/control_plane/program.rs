@@ -124,3 +124,12 @@ impl Program {
         stage.cloud().calls().into_iter().filter(own).map(|call| call.name()).collect()
     }
 }
+
+impl Drop for Program {
+    /// Where a test failed, what each program said is asked next.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{} said:\n{}", self.key, std::fs::read_to_string(&self.log).unwrap_or_default());
+        }
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     line::Line,
-    stage::{SHORT, Stage, is_tainted},
+    stage::{SHORT, SHORT_LEASE, Stage, is_tainted},
 };
 
 const WEB: &str = "web";
@@ -39,10 +39,10 @@ pub async fn a_leader_cut_off_is_followed_and_writes_no_more(stage: Stage) {
     assert_eq!(now.lease_transitions.unwrap(), held.lease_transitions.unwrap() + 1, "one takeover: {now:?}");
     let taken = now.acquire_time.unwrap().0;
     let waited = Duration::try_from(taken.duration_since(last)).unwrap();
-    assert!(waited >= Duration::from_secs(6), "nobody took it before it was over: {waited:?}");
+    assert!(waited >= SHORT_LEASE, "nobody took it before it was over: {waited:?}");
     if stage.is_simulated() {
         // Lease, the time of a renewal that was under way, and between two attempts up to 2.2 s.
-        assert!(waited <= Duration::from_millis(6_000 + 1_000 + 2_200), "{waited:?}");
+        assert!(waited <= SHORT_LEASE + Duration::from_millis(1_000 + 2_200), "{waited:?}");
     }
     assert_eq!(stage.cloud().load_balancers().len(), 2, "{:?}", stage.calls());
     assert_eq!(stage.turns().len(), 2, "who wrote to the cloud, one after the other: {:?}", stage.turns());

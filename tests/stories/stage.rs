@@ -56,9 +56,11 @@ pub const ZONES: (&str, &str) = (
     "cn-hangzhou-h:vsw-bp1simh,cn-hangzhou-i:vsw-bp1simi",
 );
 
-/// Flags for a lease that is over soon.
+/// Flags for a lease that is over soon, and long enough to be renewed on a busy machine.
 pub const SHORT: [&str; 3] =
-    ["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"];
+    ["--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"];
+/// How long that lease lasts.
+pub const SHORT_LEASE: Duration = Duration::from_secs(10);
 
 /// What the controller calls itself in events.
 const COMPONENTS: [&str; 5] =
