@@ -12,7 +12,7 @@ use ccm::sim::cloud::{
 use k8s_openapi::api::core::v1::Service;
 use tokio::time::Instant;
 
-use super::marks::{Kind, OWNER_TAG, is_marked, kind_of, ours, ranges};
+use super::marks::{Kind, LEFT_TAG, OWNER_TAG, is_marked, kind_of, ours, ranges};
 
 /// How long something may still be done that was decided on before the user changed their mind.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -106,7 +106,7 @@ impl Permits {
 
 pub fn doors(state: &State) -> Doors {
     let mut doors = Doors::new();
-    for lb in state.slb.load_balancers.values() {
+    for lb in state.slb.load_balancers.values().filter(|lb| !lb.tags.contains_key(LEFT_TAG)) {
         for listener in lb.listeners.iter().filter(|one| one.status != ListenerStatus::Stopped) {
             // `k8s/<port>/<name>/<namespace>/<cluster>`
             let mark: Vec<&str> = listener.setting("Description").unwrap_or_default().split('/').collect();
@@ -116,7 +116,8 @@ pub fn doors(state: &State) -> Doors {
             }
         }
     }
-    for listener in state.nlb.listeners.values() {
+    let is_left = |id: &str| state.nlb.load_balancers.get(id).is_some_and(|lb| lb.tags.contains_key(LEFT_TAG));
+    for listener in state.nlb.listeners.values().filter(|one| !is_left(&one.load_balancer)) {
         let is_shut = matches!(listener.status, nlb::ListenerState::Stopped | nlb::ListenerState::Deleting);
         let mark = listener.attributes.get("ListenerDescription").map(String::as_str).unwrap_or_default();
         // `k8s.<port>.<protocol>.<name>.<namespace>.<cluster>`

@@ -1,10 +1,14 @@
 //! What is somebody else's in the cloud, and has to stay as it is.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ccm::sim::cloud::{
     Cloud,
     ecs::SecurityGroup,
+    nlb::NlbListener,
     slb::{Certificate, LoadBalancer},
     vpc::BandwidthPackage,
 };
@@ -12,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    marks::{CLUSTER_TAG, Kind, OWNER_TAG},
+    marks::{CLUSTER_TAG, Kind, LEFT_TAG, OWNER_TAG},
     wish::paint,
 };
 
@@ -27,6 +31,10 @@ pub struct Foreign {
     shared: [String; 2],
     others: Vec<String>,
     looks: Vec<String>,
+    /// Load balancers with a mark of ours, and the mark.
+    marked: BTreeMap<String, String>,
+    /// Those that were left behind, and how they looked then.
+    left: BTreeMap<String, String>,
 }
 
 // === impl Foreign ===
@@ -65,6 +73,8 @@ impl Foreign {
             shared: [shared, network_shared],
             others: vec![by_hand, other, network_by_hand, network_other],
             looks: Vec::new(),
+            marked: BTreeMap::new(),
+            left: BTreeMap::new(),
         };
         foreign.looks = foreign.look(cloud);
         foreign
@@ -78,11 +88,37 @@ impl Foreign {
     /// Fails unless all looks as it did.
     pub fn check(&self, cloud: &Cloud) {
         assert_eq!(self.look(cloud), self.looks, "somebody else's things were touched");
+        for (id, look) in &self.left {
+            assert_eq!(left_look(cloud, id).as_ref(), Some(look), "what was left behind was touched");
+        }
+    }
+
+    /// Notes what has lost our marks since the latest look, which only `preserving` Services may leave behind.
+    pub fn take_over(&mut self, cloud: &Cloud, preserving: &BTreeSet<String>) {
+        let now = cloud.with_state(|state| {
+            let classic = state.slb.load_balancers.values().map(|lb| (&lb.id, &lb.tags));
+            let all = classic.chain(state.nlb.load_balancers.values().map(|lb| (&lb.id, &lb.tags)));
+            all.map(|(id, tags)| (id.clone(), tags.get(OWNER_TAG).cloned())).collect::<BTreeMap<_, _>>()
+        });
+        let marked = std::mem::take(&mut self.marked);
+        for (id, mark) in marked {
+            if now.get(&id) == Some(&None) {
+                assert!(preserving.contains(&mark), "{id} was left behind, and its Service had not asked for that");
+                cloud.with_state(|state| {
+                    let classic = state.slb.load_balancers.get_mut(&id).map(|lb| &mut lb.tags);
+                    let tags = classic.or_else(|| state.nlb.load_balancers.get_mut(&id).map(|lb| &mut lb.tags));
+                    tags.map(|tags| tags.insert(LEFT_TAG.into(), "yes".into()));
+                });
+                self.left.extend(left_look(cloud, &id).map(|look| (id, look)));
+            }
+        }
+        let ours = now.into_iter().filter(|(id, _)| self.is_ours(id));
+        self.marked = ours.filter_map(|(id, mark)| Some((id, mark?))).collect();
     }
 
     /// Whether a load balancer was made by the controller.
     pub fn is_ours(&self, id: &str) -> bool {
-        !self.others.iter().chain(&self.shared).any(|other| other == id)
+        !self.others.iter().chain(&self.shared).chain(self.left.keys()).any(|other| other == id)
     }
 
     fn look(&self, cloud: &Cloud) -> Vec<String> {
@@ -110,6 +146,23 @@ impl Foreign {
         });
         looks
     }
+}
+
+/// A load balancer that was left behind, without its members: instances come and go.
+fn left_look(cloud: &Cloud, id: &str) -> Option<String> {
+    let groups = cloud.groups(id).into_iter().map(|group| group.name).collect::<Vec<_>>();
+    cloud.with_state(|state| {
+        if let Some(lb) = state.slb.load_balancers.get(id) {
+            assert!(!lb.delete_protection, "{id} was left behind and cannot be deleted");
+            return Some(format!("{:?} {:?} {:?} {groups:?}", lb.name, lb.tags, lb.listeners));
+        }
+        let lb = state.nlb.load_balancers.get(id)?;
+        let listeners: Vec<_> = state.nlb.listeners.values().filter(|one| one.load_balancer == id).collect();
+        let has = |one: &&NlbListener| state.nlb.server_groups.contains_key(&one.server_group);
+        assert!(listeners.iter().all(has), "{id} was left behind without its groups");
+        let listeners: Vec<_> = listeners.iter().map(|one| (&one.id, &one.server_group, &one.attributes)).collect();
+        Some(format!("{:?} {:?} {:?} {listeners:?}", lb.name, lb.tags, lb.security_groups))
+    })
 }
 
 /// What users can name in annotations.

@@ -130,10 +130,11 @@ impl Life {
             let said = step.and_then(|(_, step)| step(self));
             self.sentry.excuse();
             self.note(said);
+            self.settle();
             if self.dice.chance(12) {
                 self.restart().await;
+                self.settle();
             }
-            self.settle();
             if !self.dice.chance(30) {
                 self.pass(Duration::from_millis(u64::try_from(self.dice.below(20_000)).unwrap())).await;
             }
@@ -222,6 +223,7 @@ impl Life {
     async fn pass(&mut self, time: Duration) {
         self.stage.pass(time).await;
         self.settle();
+        self.foreign.take_over(self.stage.cloud(), &self.sentry.preserving());
     }
 
     /// Everybody else in the cluster acts, if there is anything to act on.

@@ -10,6 +10,8 @@ use k8s_openapi::{
 pub const PREFIX: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-";
 pub const OWNER_TAG: &str = "kubernetes.do.not.delete";
 pub const CLUSTER_TAG: &str = "ack.aliyun.com";
+/// Put by these tests on what was left behind when its Service went: from then on it is nobody's.
+pub const LEFT_TAG: &str = "left-behind";
 /// `spec.loadBalancerClass` of Services on network load balancers.
 pub const NETWORK_CLASS: &str = "alibabacloud.com/nlb";
 
@@ -53,6 +55,11 @@ pub fn ours<'a>(service: &'a Service, suffix: &str) -> Option<&'a str> {
 /// Whether a Service has members only, behind listeners that the user would have to make.
 pub fn brings_no_listeners(service: &Service) -> bool {
     ours(service, "id").is_some() && ours(service, "force-override-listeners").is_none()
+}
+
+/// Whether a Service's load balancer is to stay when the Service goes.
+pub fn preserves(service: &Service) -> bool {
+    ours(service, "preserve-lb-on-delete").is_some_and(|value| !value.is_empty())
 }
 
 /// The protocol of the listener on a port, in the spelling of the annotation or that of Kubernetes.

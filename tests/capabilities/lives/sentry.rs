@@ -23,7 +23,7 @@ use super::{
     cluster::Cluster,
     doors::{Doors, Permits, doors},
     expected::groups_with_members,
-    marks::OWNER_TAG,
+    marks::{LEFT_TAG, OWNER_TAG, default_name, preserves},
 };
 
 /// How long members must have been available before a listener with nobody behind it is held against the
@@ -45,6 +45,8 @@ struct Inner {
     /// Who could come in then, and whom users ever asked for.
     doors: Mutex<Doors>,
     permits: Mutex<Permits>,
+    /// The marks of those Services that asked for it when they were last seen.
+    preserving: Mutex<BTreeSet<String>>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -63,13 +65,23 @@ impl Sentry {
             behind: Mutex::default(),
             doors: Mutex::default(),
             permits: Mutex::default(),
+            preserving: Mutex::default(),
             seen: Mutex::default(),
         }))
     }
 
     /// To be told after each change of the cluster.
     pub fn look_around(&self) {
-        self.0.permits.lock().hear(&self.0.kube.list());
+        let services = self.0.kube.list();
+        self.0.permits.lock().hear(&services);
+        for service in &services {
+            let (mark, mut preserving) = (default_name(service), self.0.preserving.lock());
+            if preserves(service) {
+                preserving.insert(mark)
+            } else {
+                preserving.remove(&mark)
+            };
+        }
         let there = self.with_members();
         let mut available = self.0.available.lock();
         available.retain(|group, _| there.contains(group));
@@ -107,6 +119,11 @@ impl Sentry {
         (*self.0.behind.lock(), *self.0.doors.lock()) = (behind, open);
     }
 
+    /// The marks of Services that are to leave their load balancers behind.
+    pub fn preserving(&self) -> BTreeSet<String> {
+        self.0.preserving.lock().clone()
+    }
+
     /// What it has seen that must not be.
     pub fn seen(&self) -> Vec<String> {
         self.0.seen.lock().clone()
@@ -129,7 +146,7 @@ impl Sentry {
 
 fn behind(state: &State) -> Behind {
     let mut behind = Behind::new();
-    for lb in state.slb.load_balancers.values() {
+    for lb in state.slb.load_balancers.values().filter(|lb| !lb.tags.contains_key(LEFT_TAG)) {
         for listener in &lb.listeners {
             if let Some(group) = listener.group().and_then(|id| state.slb.groups.get(id))
                 && group.name.starts_with("k8s/")
@@ -140,7 +157,9 @@ fn behind(state: &State) -> Behind {
             }
         }
     }
-    for listener in state.nlb.listeners.values().filter(|one| one.status != nlb::ListenerState::Deleting) {
+    let is_left = |id: &str| state.nlb.load_balancers.get(id).is_some_and(|lb| lb.tags.contains_key(LEFT_TAG));
+    let stays = |one: &&nlb::NlbListener| one.status != nlb::ListenerState::Deleting && !is_left(&one.load_balancer);
+    for listener in state.nlb.listeners.values().filter(stays) {
         if let Some(group) = state.nlb.server_groups.get(&listener.server_group)
             && group.name.starts_with("k8s.")
             && group.name.split('.').next_back() == Some("c1")

@@ -13,6 +13,7 @@ use super::{
 };
 
 const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
+const PRESERVE: &str = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-preserve-lb-on-delete";
 
 /// How many Services there are at most, and how they are called.
 pub const NAMES: [&str; 5] = ["s0", "s1", "s2", "s3", "s4"];
@@ -165,6 +166,12 @@ impl Wish {
         if self.has("instance-charge-type") && dice.chance(25) {
             self.pay(dice);
         }
+        // Of a load balancer that is to become one of the other kind, that would be two wishes at once.
+        let may_preserve = self.shared.is_none() && self.cast != Cast::Mixed && self.type_ == "LoadBalancer";
+        if may_preserve && dice.chance(10) {
+            let value = (!dice.chance(40)).then(|| "true".to_owned());
+            self.annotations.insert(PRESERVE.to_owned(), value);
+        }
         let passing = paint::passing(self.kind, self.shared.is_none());
         for _ in 0..dice.below(3) {
             let (suffix, values) = dice.choose(&passing);
@@ -192,9 +199,19 @@ impl Wish {
                 self.annotations.insert(key, None);
             }
         }
+        // Packages are for public addresses.
+        if self.annotations.get(&format!("{PREFIX}address-type")) == Some(&Some("intranet".to_owned())) {
+            self.annotations.insert(format!("{PREFIX}bandwidth-package-id"), None);
+        }
         if self.shared.is_none() {
             self.set("recreate-lb-on-loss", "on");
         }
+    }
+
+    /// A load balancer no more, or again. Only with the Service itself is one left behind.
+    pub fn retype(&mut self) {
+        self.type_ = if self.type_ == "LoadBalancer" { "ClusterIP" } else { "LoadBalancer" };
+        self.annotations.entry(PRESERVE.to_owned()).and_modify(|value| *value = None);
     }
 
     /// Pods instead of node ports, or back.

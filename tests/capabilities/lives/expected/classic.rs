@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 use super::{
     super::{
         cluster::Backend,
-        marks::{OWNER_TAG, brings_no_listeners, default_name, is_marked, ours, protocol_of, ranges},
+        marks::{LEFT_TAG, OWNER_TAG, brings_no_listeners, default_name, is_marked, ours, protocol_of, ranges},
     },
     Settings, Stand, There,
 };
@@ -107,7 +107,8 @@ fn extensions(cloud: &Cloud, load_balancer: &str, port: u16) -> String {
 /// What is there for a Service that should have nothing, if anything.
 pub fn left(cloud: &Cloud, service: &Service) -> Option<String> {
     let has = |lb: &LoadBalancer| is_own(lb, service) || stand(cloud, &lb.id, service) != Stand::default();
-    let lb = cloud.load_balancers().into_iter().find(has);
+    let mut all = cloud.load_balancers().into_iter().filter(|lb| !lb.tags.contains_key(LEFT_TAG));
+    let lb = all.find(has);
     let lists = lists(cloud, service);
     (lb.is_some() || !lists.is_empty()).then(|| format!("there are {lb:?} {lists:?}"))
 }
@@ -123,7 +124,11 @@ pub fn access(cloud: &Cloud, service: &Service) -> Option<String> {
         return Some(format!("is to let in {ranges:?} and lets in {entries:?}"));
     }
     let all = cloud.load_balancers();
-    let mut theirs = all.iter().flat_map(|lb| &lb.listeners).filter(|listener| is_for(listener, service));
+    let mut theirs = all
+        .iter()
+        .filter(|lb| !lb.tags.contains_key(LEFT_TAG))
+        .flat_map(|lb| &lb.listeners)
+        .filter(|listener| is_for(listener, service));
     let is_open = |listener: &&Listener| {
         (listener.setting("AclStatus"), listener.setting("AclType"), listener.setting("AclId"))
             != (Some("on"), Some("white"), Some(id.as_str()))

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 use super::{
     super::{
         cluster::Backend,
-        marks::{OWNER_TAG, default_name, is_marked, ours, protocol_of, ranges},
+        marks::{LEFT_TAG, OWNER_TAG, default_name, is_marked, ours, protocol_of, ranges},
     },
     Settings, Stand, There,
 };
@@ -148,8 +148,13 @@ fn listener_settings(listener: &NlbListener) -> Settings {
 /// What is there for a Service that should have nothing, if anything.
 pub fn left(cloud: &Cloud, service: &Service) -> Option<String> {
     cloud.with_state(|state| {
-        let listeners: Vec<&NlbListener> =
-            state.nlb.listeners.values().filter(|listener| is_for(listener, service)).collect();
+        let is_left = |id: &str| state.nlb.load_balancers.get(id).is_some_and(|lb| lb.tags.contains_key(LEFT_TAG));
+        let listeners: Vec<&NlbListener> = state
+            .nlb
+            .listeners
+            .values()
+            .filter(|listener| is_for(listener, service) && !is_left(&listener.load_balancer))
+            .collect();
         let (own, groups, sources) = (own(state, service), groups(state, service), sources(state, service));
         let clean = listeners.is_empty() && own.is_empty() && groups.is_empty() && sources.is_empty();
         (!clean).then(|| format!("there are {own:?} {listeners:?} {groups:?} {sources:?}"))
@@ -204,9 +209,6 @@ pub fn attributes(cloud: &Cloud, service: &Service, id: &str) -> Option<String> 
     if asked.is_some_and(|asked| asked != there) && lb.address_type == "Internet" {
         return Some(format!("{} is in the bandwidth package {there:?}, not {asked:?}", lb.id));
     }
-    if lb.delete_protection.is_none() && ours(service, "id").is_none() {
-        return Some(format!("{} is not protected", lb.id));
-    }
     let tags = ours(service, "additional-resource-tags").unwrap_or_default();
     let missing = |pair: &&str| {
         pair.split_once('=').is_some_and(|(key, value)| lb.tags.get(key).map(String::as_str) != Some(value))
@@ -224,7 +226,9 @@ pub fn marks(cloud: &Cloud) -> Vec<(String, String)> {
     cloud.with_state(|state| {
         let balancers = marked(state.nlb.load_balancers.values().map(|one| (&one.tags, &one.id)));
         let groups = marked(state.nlb.server_groups.values().map(|one| (&one.tags, &one.id)));
-        let sources = marked(state.ecs.security_groups.values().map(|one| (&one.tags, &one.id)));
+        // One that a load balancer which was left behind is in works on with it, and bears its mark.
+        let stays = |one: &&SecurityGroup| !is_of_left(state, &one.id);
+        let sources = marked(state.ecs.security_groups.values().filter(stays).map(|one| (&one.tags, &one.id)));
         balancers.chain(groups).chain(sources).collect()
     })
 }
@@ -241,7 +245,13 @@ fn groups(state: &State, service: &Service) -> Vec<ServerGroup> {
 
 fn sources(state: &State, service: &Service) -> Vec<SecurityGroup> {
     let mark = default_name(service);
-    state.ecs.security_groups.values().filter(|one| one.tags.get(OWNER_TAG) == Some(&mark)).cloned().collect()
+    let own = state.ecs.security_groups.values().filter(|one| one.tags.get(OWNER_TAG) == Some(&mark));
+    own.filter(|one| !is_of_left(state, &one.id)).cloned().collect()
+}
+
+fn is_of_left(state: &State, group: &String) -> bool {
+    let mut left = state.nlb.load_balancers.values().filter(|lb| lb.tags.contains_key(LEFT_TAG));
+    left.any(|lb| lb.security_groups.contains(group))
 }
 
 fn is_for(listener: &NlbListener, service: &Service) -> bool {

@@ -57,9 +57,7 @@ impl Life {
     }
 
     pub(super) fn retype(&mut self) -> Option<String> {
-        self.change(|_, wish, _| {
-            wish.type_ = if wish.type_ == "LoadBalancer" { "ClusterIP" } else { "LoadBalancer" };
-        })
+        self.change(|_, wish, _| wish.retype())
     }
 
     pub(super) fn err(&mut self) -> Option<String> {
