@@ -12,7 +12,7 @@ use ccm::sim::cloud::{
 use k8s_openapi::api::core::v1::Service;
 use tokio::time::Instant;
 
-use super::marks::{Kind, LEFT_TAG, OWNER_TAG, is_marked, kind_of, ours, ranges};
+use super::marks::{Kind, LEFT_TAG, is_marked, kind_of, ours, ranges};
 
 /// How long something may still be done that was decided on before the user changed their mind.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -141,17 +141,15 @@ fn classic(state: &State, listener: &Listener) -> Open {
     }
 }
 
-/// By the group that was made for this; one that refuses nobody lets everybody in.
+/// By the group that was made for this: one of its type lets in whom its rules name, and nobody else.
 fn network(state: &State, load_balancer: &str) -> Open {
     let groups =
         state.nlb.load_balancers.get(load_balancer).map(|lb| lb.security_groups.as_slice()).unwrap_or_default();
     let groups = groups.iter().filter_map(|id| state.ecs.security_groups.get(id));
-    let own = groups.filter(|group| is_marked(&group.tags) && group.tags.contains_key(OWNER_TAG));
-    let rules: Vec<_> = own.flat_map(|group| &group.rules).collect();
-    let with = |policy: &'static str| rules.iter().filter(move |rule| rule.policy.eq_ignore_ascii_case(policy));
-    if with("drop").any(|rule| rule.source == "0.0.0.0/0") {
-        Open::Only(with("accept").map(|rule| rule.source.clone()).collect())
-    } else {
-        Open::All
+    let mut own = groups.filter(|group| is_marked(&group.tags)).peekable();
+    if own.peek().is_none() {
+        return Open::All;
     }
+    let rules = own.flat_map(|group| &group.rules).filter(|rule| rule.policy.eq_ignore_ascii_case("accept"));
+    Open::Only(rules.map(|rule| rule.source.clone()).collect())
 }
