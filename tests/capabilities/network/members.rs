@@ -9,7 +9,9 @@ use k8s_openapi::api::{
 };
 use serde_json::{Value, json};
 
-use super::{annotate, assert_told, expose, expose_with, groups, key, listeners, settled, web, writes};
+use super::{
+    annotate, assert_told, by_hand, expose, expose_with, groups, host_name, key, listeners, settled, web, writes,
+};
 use crate::support::{Stage, play};
 
 const ENI: (&str, &str) = ("service.beta.kubernetes.io/backend-type", "eni");
@@ -271,4 +273,51 @@ fn members_follow_while_an_annotation_is_wrong_unless_it_is_about_them() {
         annotate(&stage, json!({ (key("server-group-type")): null, (key("cps")): "100" })).await;
         assert_eq!((groups(&stage)[0].servers.len(), listeners(&stage)[0].attributes["Cps"].as_str()), (3, "100"));
     });
+}
+
+/// Whichever load balancer the annotation `id` names by now, clients come to the one that the Service shows.
+#[test]
+fn members_follow_where_clients_come_while_the_load_balancer_named_is_refused() {
+    for (case, expected) in [
+        ("another", "cannot be bound to dnsname"),
+        ("nowhere", "does not exist in this region"),
+        ("taken away", "name it in the annotation id"),
+        ("named beside one of its own", "cannot be bound to dnsname"),
+    ] {
+        play(|stage| async move {
+            let replica = stage.start_alone();
+            let old = stage.joined(2).await;
+            let ((id, _), (other, _)) = (by_hand(&stage).await, by_hand(&stage).await);
+            if case == "named beside one of its own" {
+                web(&stage);
+            } else {
+                expose(&stage, &[("id", &id), ("force-override-listeners", "true")], json!([{ "port": 80 }]));
+            }
+            let shown = settled(&stage).await;
+            replica.stop().await.unwrap();
+            let named = match case {
+                "nowhere" => json!("nlb-nowhere"),
+                "taken away" => Value::Null,
+                _ => json!(other),
+            };
+            annotate(&stage, json!({ (key("id")): named })).await;
+            let _replica = stage.start_alone();
+            stage.pass(Duration::from_secs(15)).await;
+            stage.clear_calls();
+            let new: BTreeSet<String> = stage.joined(2).await.into_iter().collect();
+            for node in &old {
+                stage.world.kube.delete::<Node>("", node).unwrap();
+            }
+            stage.pass(Duration::from_secs(60)).await;
+            let of_web = groups(&stage).into_iter().filter(|group| group.name.contains(".web."));
+            let members: BTreeSet<String> =
+                of_web.flat_map(|group| group.servers).map(|server| format!("cn-hangzhou.{}", server.id)).collect();
+            assert_eq!(members, new, "{case}: {:?}", stage.words());
+            let is_about_members = |write: &String| write.contains("Servers") && write.ends_with("ServerGroup");
+            assert!(writes(&stage).iter().all(is_about_members), "{case}: {:?}", writes(&stage));
+            let told = stage.failures("web");
+            assert!(!told.is_empty() && told.iter().all(|text| text.contains(expected)), "{case}: {told:?}");
+            assert_eq!(host_name(&stage.service("web").unwrap()), Some(shown), "{case}");
+        });
+    }
 }

@@ -98,7 +98,7 @@ impl Controller {
         let object = reference_of(service);
         let (requested, ranges) = match self.network_wishes(key, service) {
             Ok(wishes) => wishes,
-            Err(wrong) => return self.follow_network_members_alone(key, service, wrong).await,
+            Err(wrong) => return self.follow_network_members_alone(key, service, wrong.into()).await,
         };
         let owner = Owner::of(service, &self.options.cluster_id);
         let had_finalizer = Kind::Nlb.marks(service);
@@ -112,11 +112,17 @@ impl Controller {
             self.network.known.doubt_all(&owner, requested.id.as_ref());
         }
         let (waiting, backends) = self.look_at_network_members(key, service, &requested).await?;
-        let _turn = match &requested.id {
+        let turn = match &requested.id {
             Some(id) => Some(self.network.known.turn(id).await),
             None => None,
         };
-        let state = self.find_network(key, service, &owner, &requested, had_finalizer).await?;
+        let state = match self.find_network(key, service, &owner, &requested, had_finalizer).await {
+            Err(refused @ Failure::Unfulfillable(_)) => {
+                drop(turn);
+                return self.follow_network_members_alone(key, service, refused).await;
+            }
+            found => found?,
+        };
         let state = self.with_forgotten_sources(key, service, &owner, &requested, state).await?;
         let behind = self.look_behind(key, service, &requested, &state, waiting, backends).await?;
         let mut desired = self.network_desired(service, &owner, requested, &behind, &ranges, &state);

@@ -1,18 +1,21 @@
 //! What goes on for a Service on a network load balancer that asks for something that cannot be: its members
-//! follow, as on a classic one, and nothing else does.
+//! follow on the load balancer that it shows, as on a classic one, and nothing else does.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Service;
 
 use super::Progress;
-use crate::controllers::service::{
-    Controller, Key,
-    annotations::{Annotations, Mistakes, NetworkRequested},
-    class::Kind,
-    nlb::apply::Outcome,
-    ownership::Owner,
-    reconcile::failure::Failure,
+use crate::{
+    cloud::LoadBalancerId,
+    controllers::service::{
+        Controller, Key,
+        annotations::{Annotations, NetworkRequested},
+        class::Kind,
+        nlb::apply::Outcome,
+        ownership::Owner,
+        reconcile::{failure::Failure, shown_id},
+    },
 };
 
 impl Controller {
@@ -21,22 +24,20 @@ impl Controller {
         &self,
         key: &Key,
         service: &Service,
-        wrong: Mistakes,
+        wrong: Failure,
     ) -> Result<Progress, Failure> {
         let requested = Annotations::of(service).parse_network_for_members().filter(|_| Kind::Nlb.marks(service));
-        let Some(requested) = requested else { return Err(wrong.into()) };
+        let Some(requested) = requested else { return Err(wrong) };
         let (errors, mut others) = match self.follow_network(key, service, requested).await {
             Ok((Outcome { failures, left_out, .. }, false)) => (failures, self.left_out(key, &left_out)),
             // Somebody else is at it; what is wrong is told after that.
             Ok((Outcome { busy, .. }, true)) => return self.again(key, self.network.jobs.is_waiting(key), busy),
             Err(Failure::Cloud { errors, others }) => (errors, others),
-            // There is nothing to have members, or not for sure. What is wrong comes first.
-            Err(Failure::Unfulfillable(_) | Failure::Mistakes(_)) => return Err(wrong.into()),
             Err(failure) => return Err(failure),
         };
         self.records.stop_waiting(key);
         if errors.is_empty() && others.is_empty() {
-            return Err(wrong.into());
+            return Err(wrong);
         }
         others.insert(0, wrong.to_string());
         Err(Failure::Cloud { errors, others })
@@ -51,11 +52,11 @@ impl Controller {
     ) -> Result<(Outcome, bool), Failure> {
         let owner = Owner::of(service, &self.options.cluster_id);
         let (waiting, backends) = self.look_at_network_members(key, service, &requested).await?;
-        let _turn = match &requested.id {
-            Some(id) => Some(self.network.known.turn(id).await),
-            None => None,
-        };
-        let state = self.find_network(key, service, &owner, &requested, true).await?;
+        let Some(id) = shown_id(service).map(LoadBalancerId::from) else { return Ok((Outcome::default(), false)) };
+        let known = &self.network.known;
+        let _turn = known.turn(&id).await;
+        let users = requested.members.user_groups.values().cloned();
+        let state = known.find_on(&*self.cloud, &owner, &id, users).await?;
         if state.load_balancer.is_none() {
             return Ok((Outcome::default(), false));
         }
