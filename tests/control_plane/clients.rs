@@ -103,6 +103,7 @@ fn members_follow_scaling_rolling_and_draining() {
         let kubectl = |arguments: &[&str]| tokio::task::block_in_place(|| theatre.plane.kubectl(arguments));
         let _replica = stage.start();
         let nodes = stage.joined(3).await;
+        open_to_pods(&stage, &nodes).await;
         spread_web(&stage).await;
         let spec = |policy: &str| {
             json!({
@@ -154,6 +155,18 @@ fn members_follow_scaling_rolling_and_draining() {
         let all = || async { (members(&stage, &cordoned).len() == 3).then_some(()) };
         stage.until("all members again", all).await;
     });
+}
+
+/// Waits until pods may come to each node: its route comes a moment after it is initialised, and until
+/// then the scheduler would put all pods on those nodes that have theirs.
+async fn open_to_pods(stage: &Stage, nodes: &[String]) {
+    for node in nodes {
+        let is_open = || async {
+            let node = stage.node(node).await?;
+            node.spec?.taints.unwrap_or_default().is_empty().then_some(())
+        };
+        stage.until("a node open to pods", is_open).await;
+    }
 }
 
 /// One pod of a Deployment, and more on other nodes if it is scaled.
