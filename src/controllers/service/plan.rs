@@ -241,10 +241,13 @@ impl Planner<'_> {
         let keeps_listeners = desired.requested.id.is_some() && !desired.requested.force_override_listeners;
         // The group of a port that could not be made out is among those that are there, but which is not known.
         let keeps_groups = !desired.troubled_ports.is_empty();
+        // Of several groups with one name, one is worked with.
+        let is_wanted = |group: &ServerGroup| {
+            let own = GroupKey::Own(group.name.clone());
+            desired.groups.contains_key(&own) && find_group(state, &own).is_some_and(|chosen| chosen.id == group.id)
+        };
         let keep_group = |group: &ServerGroup| {
-            keeps_groups
-                || desired.groups.contains_key(&GroupKey::Own(group.name.clone()))
-                || desired.groups.contains_key(&GroupKey::Users(group.id.clone()))
+            keeps_groups || is_wanted(group) || desired.groups.contains_key(&GroupKey::Users(group.id.clone()))
         };
         let keep = |listener: &Listener| {
             keeps_listeners

@@ -71,6 +71,22 @@ fn a_removed_port_goes_after_its_successor_came() {
     assert_eq!(state.unwrap().groups.len(), 1);
 }
 
+/// A creation whose answer nobody heard may have made it.
+#[test]
+fn of_two_groups_with_one_name_the_one_that_no_listener_uses_goes() {
+    let desired = want(&service(&[(80, "TCP", 30080)]), Requested::default(), &numbered(2));
+    let settled = Paper::default().converge(&desired, None).unwrap();
+    for place in [0, 1] {
+        let mut state = settled.clone();
+        state.groups.insert(place, ServerGroup { id: "rsp-again".into(), ..settled.groups[0].clone() });
+        let mut paper = Paper::default();
+        assert_eq!(paper.converge(&desired, Some(state)).as_ref(), Some(&settled), "{place}");
+        assert!(
+            matches!(&paper.actions[..], [Action::DeleteServerGroup { group, .. }] if group.as_str() == "rsp-again")
+        );
+    }
+}
+
 #[test]
 fn one_setting_is_one_change_and_what_is_not_asked_for_is_left_alone() {
     let mut paper = Paper::default();
